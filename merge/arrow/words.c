@@ -41,8 +41,7 @@ int32_t tp_words_number(struct tp_words *words, const char *text)
 		if (is_it(words, at, text, n))
 			return (int32_t)at;
 	add_word(words, text, n);
-	if (!tp_keyed_add(&words->by_text, hash, words->n - 1))
-		tp_need_failed();
+	tp_need_keyed(&words->by_text, hash, words->n - 1);
 	return (int32_t)words->n - 1;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/keyed.h"
 
 _Noreturn void tp_need_failed(void);
 /* For a library, which must not end its program: this thread goes there instead (longjmp), silently.
@@ -27,6 +28,13 @@ void *tp_need(size_t n, size_t size);
 static inline void tp_need_room(void *array, uint32_t *cap, uint64_t need, size_t item)
 {
 	if (need > *cap && !tp_grow(array, cap, need, item))
+		tp_need_failed();
+}
+
+/* As tp_keyed_add. */
+static inline void tp_need_keyed(struct tp_keyed *keyed, uint32_t hash, uint32_t row)
+{
+	if (!tp_keyed_add(keyed, hash, row))
 		tp_need_failed();
 }
 

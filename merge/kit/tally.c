@@ -20,8 +20,7 @@ uint64_t tp_tally_add(struct tp_tally *tally, uint32_t a, uint32_t b, uint64_t n
 		row = tally->n_rows++;
 		tp_need_room(&tally->row, &tally->cap_rows, tally->n_rows, sizeof(*tally->row));
 		tally->row[row] = (struct tp_tally_row){a, b, 0};
-		if (!tp_keyed_add(&tally->by, hash, row))
-			tp_need_failed();
+		tp_need_keyed(&tally->by, hash, row);
 	}
 	tally->row[row].n += n;
 	return tally->row[row].n;

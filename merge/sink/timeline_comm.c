@@ -70,8 +70,7 @@ static uint32_t find_comm(struct tp_timeline_comms *comms, const struct tp_event
 	tp_need_room(&comms->comm, &comms->cap, (uint64_t)row + 1, sizeof(*comms->comm));
 	comms->comm[row] = (struct comm){event->name, event->shapes};
 	comms->n = row + 1;
-	if (!tp_keyed_add(&comms->keyed, hash, row))
-		tp_need_failed();
+	tp_need_keyed(&comms->keyed, hash, row);
 	return row;
 }
 

@@ -82,9 +82,10 @@ Test(overview_ranks, tells_a_straggler_from_a_rank_that_has_no_core)
 	}
 }
 
-/* Two ranks: in each step both call `calls[r]` operators of the same line, the second one so much after its
- * step's start, and meet when these are done. */
-static void add_compute(const int64_t ns[2], const uint32_t calls[2], int64_t idle, const char *other_host)
+/* Two ranks: in each step both call `calls[r]` operators of the same line, each after such a gap, the
+ * second one so much after its step's start, and meet when these are done. */
+static void add_compute(const int64_t ns[2], const uint32_t calls[2], const int64_t gap[2], int64_t idle,
+			const char *other_host)
 {
 	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
 
@@ -105,7 +106,8 @@ static void add_compute(const int64_t ns[2], const uint32_t calls[2], int64_t id
 			event[n_events++] = fake_step(&fake, proc, i, at, at + 100 * MS);
 			add_stack(1, first + 1);
 			for (uint32_t k = 0; k < calls[r]; k++)
-				add(TP_REC_OP, "aten::mm", first + 2 + k * each, first + 1 + (k + 1) * each);
+				add(TP_REC_OP, "aten::mm", first + 2 + k * each + gap[r],
+				    first + 1 + (k + 1) * each);
 			event[n_events++] = fake_span(&fake, proc, 0, TP_REC_RANGE,
 						      fake_text(&fake, "gloo:all_reduce"), at + ns[r] + 2,
 						      at + 90 * MS - MS / 2);
@@ -118,22 +120,27 @@ Test(overview_ranks, a_core_that_is_slower_than_its_neighbour_is_no_straggler)
 	static const struct {
 		int64_t ns[2];
 		uint32_t calls[2];
-		int64_t idle;
+		int64_t gap[2], idle;
 		const char *other_host, *wanted;
 	} row[] = {
 		/* A sixth of a step is communication, and half of that waiting: for that core. */
-		{{66 * MS, 82 * MS}, {60, 60}, 0, NULL, NULL},
+		{{66 * MS, 82 * MS}, {60, 60}, {0, 0}, 0, NULL, NULL},
 		/* More than a core's own way, other work, another machine, code of the host. */
-		{{63 * MS, 82 * MS}, {60, 60}, 0, NULL, NULL},
-		{{60 * MS, 82 * MS}, {60, 60}, 0, NULL, "uneven-ranks"},
-		{{70 * MS, 82 * MS}, {60, 62}, 0, NULL, "uneven-ranks"},
-		{{70 * MS, 82 * MS}, {60, 60}, 0, "node8", "uneven-ranks"},
-		{{66 * MS, 76 * MS}, {60, 60}, 10 * MS, NULL, "uneven-ranks"},
+		{{63 * MS, 82 * MS}, {60, 60}, {0, 0}, 0, NULL, NULL},
+		{{60 * MS, 82 * MS}, {60, 60}, {0, 0}, 0, NULL, "uneven-ranks"},
+		{{70 * MS, 82 * MS}, {60, 62}, {0, 0}, 0, NULL, "uneven-ranks"},
+		{{70 * MS, 82 * MS}, {60, 60}, {0, 0}, 0, "node8", "uneven-ranks"},
+		{{66 * MS, 76 * MS}, {60, 60}, {0, 0}, 10 * MS, NULL, "uneven-ranks"},
+		/* Asking for them takes as much longer, hardly longer, too little to tell, twice as long. */
+		{{60 * MS, 82 * MS}, {60, 60}, {MS / 10, MS / 7}, 0, NULL, NULL},
+		{{60 * MS, 82 * MS}, {60, 60}, {MS / 10, MS / 9}, 0, NULL, "uneven-ranks"},
+		{{60 * MS, 82 * MS}, {60, 60}, {MS / 100, MS / 70}, 0, NULL, "uneven-ranks"},
+		{{38 * MS, 82 * MS}, {60, 60}, {MS / 20, MS / 7}, 0, NULL, "uneven-ranks"},
 	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		set_up();
-		add_compute(row[i].ns, row[i].calls, row[i].idle, row[i].other_host);
+		add_compute(row[i].ns, row[i].calls, row[i].gap, row[i].idle, row[i].other_host);
 		expect_rules(print(), (const char *const[]){row[i].wanted, NULL});
 	}
 }

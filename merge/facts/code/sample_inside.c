@@ -20,8 +20,7 @@ static uint32_t find_row(struct tp_sample_inside *inside, uint32_t owner, const 
 	row = inside->n_rows++;
 	tp_need_room(&inside->row, &inside->cap_rows, inside->n_rows, sizeof(*inside->row));
 	inside->row[row] = (struct tp_inside_row){.owner = owner, .frame = *frame};
-	if (!tp_keyed_add(&inside->by, hash, row))
-		tp_need_failed();
+	tp_need_keyed(&inside->by, hash, row);
 	return row;
 }
 

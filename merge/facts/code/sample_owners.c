@@ -8,10 +8,9 @@
 #include <string.h>
 
 #include "merge/facts/code/sample_inside.h"
-#include "runtime/base/own_python.h"
-#include "merge/kit/keyed.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
+#include "runtime/base/own_python.h"
 #include "runtime/base/text.h"
 
 enum { FRAMES_MAX = 512 };
@@ -113,8 +112,7 @@ static uint32_t find_row(struct state *state, const struct tp_sample_owner *key)
 	row = owners->n_rows++;
 	tp_need_room(&owners->row, &state->cap_rows, owners->n_rows, sizeof(*owners->row));
 	owners->row[row] = *key;
-	if (!tp_keyed_add(&state->row_by, hash, row))
-		tp_need_failed();
+	tp_need_keyed(&state->row_by, hash, row);
 	return row;
 }
 
@@ -133,8 +131,7 @@ static uint32_t find_caller(struct state *state, const struct tp_frame *frame)
 	tp_need_room(&owners->caller, &state->cap_callers, owners->n_callers, sizeof(*owners->caller));
 	tp_need_room(&state->counted, &state->cap_counted, owners->n_callers, sizeof(*state->counted));
 	owners->caller[row] = (struct tp_sample_caller){.frame = *frame};
-	if (!tp_keyed_add(&state->caller_by, hash, row))
-		tp_need_failed();
+	tp_need_keyed(&state->caller_by, hash, row);
 	return row;
 }
 

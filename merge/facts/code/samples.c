@@ -103,12 +103,6 @@ void tp_samples_add(struct tp_samples_sum *to, const struct tp_samples_sum *from
 	to->ns = tp_add(to->ns, from->ns);
 }
 
-static void need_keyed(struct tp_keyed *keyed, uint32_t hash, uint32_t row)
-{
-	if (!tp_keyed_add(keyed, hash, row))
-		tp_need_failed();
-}
-
 static void count_collecting(struct state *state, struct trainer *trainer)
 {
 	state->samples.n_collecting += trainer->collecting_step != trainer->step_end;
@@ -136,7 +130,7 @@ static void count_sample(struct state *state, const struct tp_event *event)
 		tp_need_room(&state->samples.met, &state->cap_met, state->samples.n_met,
 			     sizeof(*state->samples.met));
 		state->samples.met[row] = (struct tp_samples_met){stack, event->proc->at, where, {0}};
-		need_keyed(&state->met_by, hash, row);
+		tp_need_keyed(&state->met_by, hash, row);
 	}
 	tp_samples_add(&state->samples.met[row].sum, &one);
 	if (where != IN_NODE)
@@ -190,7 +184,7 @@ static uint32_t find_row(struct state *state, const struct tp_frame *frame,
 	tp_need_room(&samples->row, &state->cap_rows, samples->n_rows, sizeof(*samples->row));
 	tp_need_room(&state->seen, &state->cap_seen, samples->n_rows, sizeof(*state->seen));
 	samples->row[row] = (struct tp_samples_row){.where = where, .frame = *frame};
-	need_keyed(&state->row_by, hash, row);
+	tp_need_keyed(&state->row_by, hash, row);
 	return row;
 }
 

@@ -57,8 +57,7 @@ static uint32_t kind_of(struct tp_flops *flops, const struct tp_string *inputs, 
 			return i;
 	i = flops->n_kinds;
 	tp_need_room(&flops->kind, &flops->cap_kinds, (uint64_t)i + 1, sizeof(*flops->kind));
-	if (!tp_keyed_add(&flops->kinds, hash, i))
-		tp_need_failed();
+	tp_need_keyed(&flops->kinds, hash, i);
 	flops->kind[i] = (struct kind){.inputs = inputs, .op = op, .is_second = is_second};
 	if (op == TP_FLOP_CONV_BACKWARD) {
 		tp_flop_inputs(&shapes, inputs->bytes, inputs->n_bytes);
@@ -202,8 +201,7 @@ static void end_flops(void *state)
 		if (flops->kind[i].op != TP_FLOP_CONV_BACKWARD)
 			continue;
 		tp_flop_inputs(&inputs, of->bytes, of->n_bytes);
-		if (!tp_keyed_add(&flops->backwards, hash_of(&inputs.of[1], &inputs.of[2]), i))
-			tp_need_failed();
+		tp_need_keyed(&flops->backwards, hash_of(&inputs.of[1], &inputs.of[2]), i);
 	}
 	for (uint32_t i = 0; i < flops->n_kinds; i++)
 		count_kind(flops, &flops->kind[i]);

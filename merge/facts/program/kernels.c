@@ -74,8 +74,7 @@ static struct tp_kernel_row *find_row(struct tp_kernels *kernels, const struct t
 		}
 	tp_need_room(&kernels->row, &kernels->cap_rows, (uint64_t)kernels->pub.n_rows + 1,
 		     sizeof(*row));
-	if (!tp_keyed_add(&kernels->rows, hash, kernels->pub.n_rows))
-		tp_need_failed();
+	tp_need_keyed(&kernels->rows, hash, kernels->pub.n_rows);
 	kernels->pub.row = kernels->row;
 	row = &kernels->row[kernels->pub.n_rows++];
 	*last = (struct last){*key, kernels->pub.n_rows};

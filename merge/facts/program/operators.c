@@ -35,8 +35,7 @@ struct tp_operator_row *tp_operators_row(struct tp_operators *operators, uint32_
 	}
 	tp_need_room(&operators->row, &operators->cap_rows, (uint64_t)operators->n_rows + 1,
 		     sizeof(*row));
-	if (!tp_keyed_add(&operators->rows, hash, operators->n_rows))
-		tp_need_failed();
+	tp_need_keyed(&operators->rows, hash, operators->n_rows);
 	row = &operators->row[operators->n_rows++];
 	*last = (struct tp_operator_last){shapes, stack, operators->n_rows};
 	row->name = name;

@@ -15,7 +15,9 @@
 
 enum {
 	ALIKE_PART = 50,	/* operators of ranks that differ by less than that part are the same */
-	SLOWER_PART = 3,	/* so much longer, at most, the same ones take on another core */
+	SLOWER_PART = 3,	/* so much longer, at most, the same ones take on another core, */
+	ASKING_PART = 50,	/* or twice as long, if that of asking for them, at least that part of their
+				 * time, is longer, too, by half as much */
 };
 
 /* Where it spends so much more; nothing, when its lines do not explain half of it. */
@@ -84,17 +86,34 @@ static bool has_no_core(const struct tp_advice_facts *facts, const struct tp_com
 }
 
 /* Operators whose line is known. */
-static int64_t count_calls(const struct tp_sites *sites, const struct tp_proc *proc)
+struct work {
+	int64_t calls, ns, asking_ns;	/* asking_ns: short gaps before them */
+};
+
+static struct work sum_work(const struct tp_sites *sites, const struct tp_proc *proc)
 {
+	struct work work = {0};
 	struct tp_site *site;
-	int64_t calls = 0;
 	uint32_t n = 0;
 
 	site = tp_sites_lines(sites, proc, &n);
-	for (uint32_t i = 0; i < n; i++)
-		calls = tp_add(calls, site[i].figure[TP_SITE_CALLS]);
+	for (uint32_t i = 0; i < n; i++) {
+		work.calls = tp_add(work.calls, site[i].figure[TP_SITE_CALLS]);
+		work.ns = tp_add(work.ns, site[i].figure[TP_SITE_TIME]);
+		work.asking_ns = tp_add(work.asking_ns, tp_sub(site[i].figure[TP_SITE_GAP],
+							       site[i].figure[TP_SITE_LONG]));
+	}
 	free(site);
-	return calls;
+	return work;
+}
+
+/* More data makes operators longer, but not what it takes to ask for them. */
+static bool is_all_slower(const struct work *late, const struct work *other)
+{
+	const double work = (double)late->ns / (double)other->ns,
+		     asking = (double)late->asking_ns / (double)other->asking_ns;
+
+	return other->asking_ns > other->ns / ASKING_PART && work < 2 && asking - 1 >= (work - 1) / 2;
 }
 
 /* The same operators, called as often, each a little slower, on one machine: its cores differ (by other
@@ -102,22 +121,22 @@ static int64_t count_calls(const struct tp_sites *sites, const struct tp_proc *p
 static bool has_slow_core(const struct tp_advice_facts *facts, const struct tp_comm_verdict *verdict,
 			  const struct tp_comm_rank *rank, uint32_t n)
 {
+	const bool is_little = verdict->excess_ns < verdict->usual_ns / SLOWER_PART;
 	const struct tp_comm_rank *late = verdict->rank;
-	int64_t calls, its;
+	struct work its, other;
 
-	if (verdict->is_network || verdict->cause != TP_CAT_CPU ||
-	    verdict->excess_ns >= verdict->usual_ns / SLOWER_PART)
+	if (verdict->is_network || verdict->cause != TP_CAT_CPU)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
+	its = sum_work(facts->overview->sites, late->proc);
+	for (uint32_t i = 0; i < n; i++) {
 		if (strcmp(rank[i].proc->host, late->proc->host) != 0)
 			return false;
-	calls = count_calls(facts->overview->sites, late->proc);
-	for (uint32_t i = 0; i < n; i++) {
-		its = count_calls(facts->overview->sites, rank[i].proc);
-		if ((its > calls ? its - calls : calls - its) > calls / ALIKE_PART)
+		other = sum_work(facts->overview->sites, rank[i].proc);
+		if (llabs(tp_sub(its.calls, other.calls)) > its.calls / ALIKE_PART ||
+		    (rank[i].proc != late->proc && !is_little && !is_all_slower(&its, &other)))
 			return false;
 	}
-	return calls != 0;
+	return its.calls != 0;
 }
 
 bool tp_advice_ranks(struct tp_advice_facts *facts, struct tp_advice *advice)
