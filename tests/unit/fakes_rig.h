@@ -4,8 +4,8 @@
  *
  * Each test is a process of its own, which loads one release of the stand-in, from $FAKES.
  */
-#ifndef TP_TESTS_UNIT_FAKES_RIG_H
-#define TP_TESTS_UNIT_FAKES_RIG_H
+#ifndef TP_TESTS_FAKES_RIG_H
+#define TP_TESTS_FAKES_RIG_H
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

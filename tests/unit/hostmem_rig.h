@@ -2,8 +2,8 @@
 /*
  * hostmem_rig.h - events of host memory of one process, for the tests of its accounts
  */
-#ifndef TP_TESTS_UNIT_HOSTMEM_RIG_H
-#define TP_TESTS_UNIT_HOSTMEM_RIG_H
+#ifndef TP_TESTS_HOSTMEM_RIG_H
+#define TP_TESTS_HOSTMEM_RIG_H
 
 #include <criterion/criterion.h>
 

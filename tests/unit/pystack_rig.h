@@ -3,8 +3,8 @@
  * pystack_rig.h - an interpreter of Python made of bytes: frames, code objects and strings, as each version
  * lays them out
  */
-#ifndef TP_TESTS_UNIT_PYSTACK_RIG_H
-#define TP_TESTS_UNIT_PYSTACK_RIG_H
+#ifndef TP_TESTS_PYSTACK_RIG_H
+#define TP_TESTS_PYSTACK_RIG_H
 
 #include <string.h>
 #include <sys/mman.h>

@@ -3,8 +3,8 @@
  * trigger_rig.h - ranks of a run that answer a trigger: children of fork that step until they are told
  * to stop
  */
-#ifndef TP_TESTS_UNIT_TRIGGER_RIG_H
-#define TP_TESTS_UNIT_TRIGGER_RIG_H
+#ifndef TP_TESTS_TRIGGER_RIG_H
+#define TP_TESTS_TRIGGER_RIG_H
 
 #include <criterion/criterion.h>
 
