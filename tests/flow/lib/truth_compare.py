@@ -148,9 +148,11 @@ def first_difference(what, ours, theirs):
 
 
 def step_around(spans, boundary):
-    """Their optimizer step that ended, for us, at `boundary`: the one whose end is nearest."""
+    """Their optimizer step that ended, for us, at `boundary`: the one that was open then, or, as the clocks
+    are some microseconds apart, the one whose end is nearest. The thread may wait long for a processor
+    between our callback and theirs."""
     steps = [s for s in spans if s.name.startswith("Optimizer.step#")]
-    return min(steps, key=lambda s: abs(s.end - boundary), default=None)
+    return min(steps, key=lambda s: 0 if s.begin < boundary <= s.end else abs(s.end - boundary), default=None)
 
 
 def compare(dump, profile):
