@@ -49,7 +49,7 @@ static inline void give_step(uint32_t rank, uint32_t step, int64_t begin, int64_
 }
 
 static inline void give_span(uint32_t rank, uint32_t thread, uint8_t kind, const char *name, int64_t begin,
-		      int64_t end)
+			     int64_t end)
 {
 	struct tp_event event = fake_span(&fake, proc[rank], thread, kind, fake_text(&fake, name),
 					  begin, end);

@@ -68,7 +68,7 @@ static inline void CUPTIAPI requested(uint8_t **buffer, size_t *size, size_t *ma
 }
 
 static inline void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-			       size_t valid)
+				      size_t valid)
 {
 	uint32_t i = __atomic_fetch_add(&client.n_came, 1, __ATOMIC_ACQ_REL);
 

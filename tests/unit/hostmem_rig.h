@@ -36,7 +36,7 @@ static inline uint32_t random_below(uint32_t n)
 }
 
 static inline struct tp_event *add(uint8_t kind, uint32_t thread, uint64_t address, uint64_t bytes,
-			    uint32_t stack)
+				   uint32_t stack)
 {
 	struct tp_event *event = &events[n_events++];
 
