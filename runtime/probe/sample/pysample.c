@@ -189,9 +189,9 @@ static bool is_first(const struct tp_pysample_thread *thread)
 	return thread->kernel.tid == sampler.pid;
 }
 
-/* What stands there at `time`, or so soon after it that it is of that time: a look that takes longer, for
- * this thread had no core meanwhile, is made again. The last one counts: a stack may be that deep. */
-static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool is_kept, uint64_t *time)
+/* A look that takes long, for this thread had no core meanwhile, may have frames of one time and names of
+ * another, and is made again. The last one counts: a stack may be that deep. */
+static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool is_kept)
 {
 	enum tp_pysample_found found;
 	uint64_t begin_ns;
@@ -199,7 +199,6 @@ static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool 
 
 	do {
 		begin_ns = tp_clock_mono_ns();
-		*time = tp_clock_now();
 		sampler.look.digest = is_kept ? thread->digest : 0;
 		found = tp_pysample_look(thread->state, &thread->kernel, &thread->hint, &sampler.look);
 	} while (++n < LOOKS && tp_clock_mono_ns() - begin_ns > SOON_NS);
@@ -210,8 +209,8 @@ static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool 
 static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t *at)
 {
 	struct tp_pysample_look *look = &sampler.look;
-	enum tp_pysample_found found = look_soon(thread, is_kept, at);
-	const uint64_t time = *at;
+	enum tp_pysample_found found = look_soon(thread, is_kept);
+	const uint64_t time = look->time;
 
 	if (found == TP_PYSAMPLE_DISCARDED) {
 		thread->looked_ns = thread->digest = 0;
@@ -220,6 +219,7 @@ static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t *a
 		sampler.n_discarded++;
 		return false;
 	}
+	*at = time;
 	if (is_first(thread) && found == TP_PYSAMPLE_NAMED)
 		tp_pysample_stand_note(look, time);
 	else if (is_first(thread))

@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/hash.h"
 #include "runtime/engine/intern.h"
 #include "runtime/probe/python/pyapi.h"
@@ -59,6 +60,7 @@ static struct {
 	struct line line[LINES];
 	uint32_t n_looks;
 	/* Of this look. */
+	uint64_t time;		/* at which the first fleeting name was read; 0: none was */
 	char copy[BATCH][CODE_BYTES];
 	struct tp_pysample_frame *asked[BATCH];
 	/* Of the name that is read. */
@@ -153,8 +155,10 @@ static bool read_names(struct code *code, const char *copy)
 	const struct tp_pyframe_layout *layout = names.layout;
 	char text[MOST_NAME + 1 + MOST_FILE + 1];
 	int32_t n_name, n_file;
+	uint64_t time;
 
 	n_name = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
+	time = tp_clock_now();
 	if (n_name < 0)
 		return false;
 	text[n_name] = '\0';
@@ -167,6 +171,8 @@ static bool read_names(struct code *code, const char *copy)
 	if (code->is_hidden)
 		return true;
 	code->is_fleeting = is_fleeting(text, text + n_name + 1);
+	if (code->is_fleeting && !names.time)
+		names.time = time;
 	code->string = tp_intern(TP_STRING_PYFRAME, text, (uint32_t)(n_name + 1 + n_file));
 	return true;
 }
@@ -302,6 +308,7 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 	uint32_t n_asked = 0;
 
 	names.n_looks++;
+	names.time = 0;
 	look->is_fleeting = false;
 	for (uint32_t i = 0; i < look->n; i++) {
 		if (look->frame[i].is_hidden || take_trusted(&look->frame[i]))
@@ -317,5 +324,6 @@ bool tp_pysample_names(struct tp_pysample_look *look, bool *is_new)
 		return false;
 	for (uint32_t i = 0; i < look->n; i++)
 		look->is_fleeting |= look->frame[i].is_fleeting;
+	look->time = names.time ? names.time : look->time;
 	return true;
 }

@@ -6,6 +6,7 @@
  */
 #include "runtime/probe/sample/pysample_read.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/probe/sample/pysample_names.h"
 
 enum { TRIES = 4 };
@@ -59,6 +60,7 @@ enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysam
 
 		if (!tp_pysample_frames(state, hint, look))
 			continue;
+		look->time = tp_clock_now();
 		/* It may have run, and came back or stayed: two looks that say the same. */
 		if (look->digest == before)
 			return TP_PYSAMPLE_UNNAMED;
