@@ -33,7 +33,7 @@ struct tp_pysample_look {
 	bool is_cut;		/* there are more outside */
 	bool is_fleeting;	/* named: a frame is, so that the next digest says nothing of names */
 	uint64_t digest;	/* of frames, code and instructions */
-	uint64_t time;		/* at which it was so: when the innermost fleeting name was read, or the frames */
+	uint64_t time;		/* when the innermost fleeting name was read, else the frames */
 };
 
 /* Where a thread's frames were: they are asked for in one call of the kernel. It saves calls, and

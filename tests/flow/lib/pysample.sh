@@ -10,5 +10,5 @@ build_pysample()
 		-o pysample.so "$PROGS"/py{stack,sample}_lib.c \
 		"$TOP"/runtime/probe/python/{pystack*,pyapi,pyframe_layout}.c \
 		"$TOP"/runtime/probe/sample/pysample_{frames,gc,names,read,state,threads}.c \
-		"$TOP"/runtime/base/{clock,file,readable,text,open,peek,sandbox}.c -ldl || no_program
+		"$TOP"/runtime/base/{readable,text,open,peek,sandbox}.c -ldl || no_program
 }
