@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay_file.c - reads a replay file, and gives each thread its items and each call its work
+ * replay_file.c - reads a replay file, and gives each thread its items
  */
 #include "tests/progs/replay_file.h"
 

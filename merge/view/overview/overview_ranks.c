@@ -131,9 +131,11 @@ static bool has_slow_core(const struct tp_advice_facts *facts, const struct tp_c
 	for (uint32_t i = 0; i < n; i++) {
 		if (strcmp(rank[i].proc->host, late->proc->host) != 0)
 			return false;
+		if (rank[i].proc == late->proc)
+			continue;
 		other = sum_work(facts->overview->sites, rank[i].proc);
 		if (llabs(tp_sub(its.calls, other.calls)) > its.calls / ALIKE_PART ||
-		    (rank[i].proc != late->proc && !is_little && !is_all_slower(&its, &other)))
+		    (!is_little && !is_all_slower(&its, &other)))
 			return false;
 	}
 	return its.calls != 0;

@@ -205,12 +205,11 @@ static enum tp_pysample_found look_soon(struct tp_pysample_thread *thread, bool 
 	return found;
 }
 
-/* Its stack, by another look; false: that was discarded. */
-static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t *at)
+/* Its stack, by another look, at sampler.look.time; false: that was discarded. */
+static bool look_at(struct tp_pysample_thread *thread, bool is_kept)
 {
-	struct tp_pysample_look *look = &sampler.look;
+	const struct tp_pysample_look *look = &sampler.look;
 	enum tp_pysample_found found = look_soon(thread, is_kept);
-	const uint64_t time = look->time;
 
 	if (found == TP_PYSAMPLE_DISCARDED) {
 		thread->looked_ns = thread->digest = 0;
@@ -219,14 +218,13 @@ static bool look_at(struct tp_pysample_thread *thread, bool is_kept, uint64_t *a
 		sampler.n_discarded++;
 		return false;
 	}
-	*at = time;
 	if (is_first(thread) && found == TP_PYSAMPLE_NAMED)
-		tp_pysample_stand_note(look, time);
+		tp_pysample_stand_note(look, look->time);
 	else if (is_first(thread))
-		tp_pysample_stand_again(time);
+		tp_pysample_stand_again(look->time);
 	if (found == TP_PYSAMPLE_NAMED) {
 		thread->is_idle = !look->n;
-		thread->stack = look->n ? number_stack(look, time, &thread->generation) : 0;
+		thread->stack = look->n ? number_stack(look, look->time, &thread->generation) : 0;
 		thread->digest = thread->stack && !look->is_fleeting ? look->digest : 0;
 	}
 	thread->looked_ns = thread->kernel.cpu_ns;
@@ -244,7 +242,9 @@ static void sample_thread(struct tp_pysample_thread *thread, const struct round 
 		time = round->begin;
 		if (is_first(thread))
 			tp_pysample_stand_again(time);
-	} else if (!look_at(thread, is_kept && sampler.n_rounds % RENAMED, &time)) {
+	} else if (look_at(thread, is_kept && sampler.n_rounds % RENAMED)) {
+		time = sampler.look.time;
+	} else {
 		return;
 	}
 	if (thread->stack)
