@@ -4,12 +4,7 @@
  */
 #include "tests/unit/samples_rig.h"
 
-static void set_up(void)
-{
-	samples_init();
-}
-
-TestSuite(samples_advice, .init = set_up);
+TestSuite(samples_advice, .init = samples_init);
 
 /* ---- data loading ---- */
 
@@ -76,7 +71,7 @@ Test(samples_advice, who_waits_for_data_in_its_own_process_hears_in_which_functi
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const char *text;
 
-		set_up();
+		samples_init();
 		wait_for_data("_SingleProcessDataLoaderIter", 40);
 		sample_often(proc, in_loader(row[i].called, row[i].file), 40, row[i].waits_in);
 		text = print(&tp_view_overview);
@@ -98,7 +93,7 @@ Test(samples_advice, few_samples_name_nobody)
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const char *text;
 
-		set_up();
+		samples_init();
 		wait_for_data("_SingleProcessDataLoaderIter", 40);
 		sample_often(proc, in_loader("pad", TRAIN), row[i].n_pad, 0);
 		sample_often(proc, in_loader("Weighted.__iter__", TRAIN), row[i].n_sampler, 0);
@@ -137,7 +132,7 @@ Test(samples_advice, more_workers_are_advised_only_where_they_can_run)
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const char *text;
 
-		set_up();
+		samples_init();
 		wait_for_data("_MultiProcessingDataLoaderIter", 40);
 		add_cores(row[i].busy_percent);
 		sample_often(worker, in_worker(false, "jitter"), 40, row[i].waits_in);
@@ -153,19 +148,19 @@ Test(samples_advice, idle_workers_are_not_accused_of_a_little)
 	wait_for_data("_MultiProcessingDataLoaderIter", 12);
 	sample_often(worker, in_worker(true, ""), 40, WAITS);
 	expect_not(print(&tp_view_overview), "data-loading");
-	set_up();
+	samples_init();
 	wait_for_data("_MultiProcessingDataLoaderIter", 12);
 	sample_often(worker, in_worker(false, "jitter"), 40, 0);
 	expect(print(&tp_view_overview), "data-loading");
 	/* Much of it is not theirs either: what is done with their batches is. */
-	set_up();
+	samples_init();
 	wait_for_data("_MultiProcessingDataLoaderIter", 30);
 	sample_often(worker, in_worker(true, ""), 40, WAITS);
 	sample_often(worker, in_worker(false, "jitter"), 8, 0);
 	expect(print(&tp_view_overview), "in 83.3 % of the workers' samples they have nothing to do");
 	expect(print(&tp_view_overview), "fewer workers: ");
 	/* Loading takes some time in a healthy run, too. */
-	set_up();
+	samples_init();
 	wait_for_data("_SingleProcessDataLoaderIter", 9);
 	expect_not(print(&tp_view_overview), "data-loading");
 }
@@ -195,7 +190,7 @@ Test(samples_advice, a_function_between_operators_is_named_unless_it_asks_for_th
 	text = print(&tp_view_overview);
 	expect(text, "50.0 % of the samples in steps are in one function and what it calls, outside operators");
 	expect(text, "train.py:14 count_confusion");
-	set_up();
+	samples_init();
 	work_between(true);
 	expect_not(print(&tp_view_overview), "host-code");
 }
@@ -225,7 +220,7 @@ Test(samples_advice, few_samples_name_a_function_where_they_are_a_large_part)
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const char *text;
 
-		set_up();
+		samples_init();
 		text = print_function(row[i].n, row[i].n_operators);
 		cr_expect_eq(strstr(text, "train.py:14 hook") != NULL, row[i].is_named, "%u: %s", i, text);
 	}
@@ -253,7 +248,7 @@ static void set_up_gpu(void)
 {
 	static struct tp_device device = {.name = "a GPU", .major = 8, .n_sms = 108, .warp_threads = 32};
 
-	set_up();
+	samples_init();
 	n_calls = 0;
 	proc->device = &device;
 	proc->n_devices = 1;
@@ -361,7 +356,7 @@ Test(samples_advice, a_function_is_named_with_what_it_calls_unless_one_of_these_
 
 	expect(text, "50.0 % of the samples");
 	expect(text, "train.py:20 report");
-	set_up();
+	samples_init();
 	text = report_by(16);
 	expect(text, "46.9 % of the samples");
 	expect(text, "train.py:30 draw");
@@ -395,11 +390,11 @@ Test(samples_advice, garbage_is_named_where_many_steps_collect_it)
 	expect(text, "host-code           25.0 % of the samples");
 	/* Half of them: nothing else is in the time between operators. */
 	expect_not(text, "what runs between");
-	set_up();
+	samples_init();
 	/* A few long collections say nothing of the others. */
 	text = collect_in(2);
 	expect_not(text, "Python collects garbage");
-	set_up();
+	samples_init();
 	text = collect_in(0);
 	expect(text, "host-code           50.0 % of the samples");
 }
@@ -411,10 +406,10 @@ Test(samples_advice, garbage_is_named_where_the_run_outside_windows_collects_it)
 	expect(print(&tp_view_hot), "Outside windows, by samples");
 	expect(print(&tp_view_hot), "Python collects garbage in 24 of 200 samples (12.0 %), training.");
 	expect(print(&tp_view_hot), "me/train.py:9 main");
-	set_up();
+	samples_init();
 	proc->started = "outside.1=200 0 9 0 1\noutside.1.0=200 t /home/me/train.py:9 main\n";
 	expect_not(collect_in(1), "Python collects garbage");
-	set_up();
+	samples_init();
 	proc->started = "outside.1=2000 0 90 0 1\noutside.1.0=2000 t /home/me/train.py:9 main\n";
 	expect_not(collect_in(1), "Python collects garbage");
 }
@@ -423,7 +418,7 @@ Test(samples_advice, hot_says_how_many_samples_collect)
 {
 	collect_in(STEPS);
 	expect(print(&tp_view_hot), "Python collects garbage in 20 of 40 samples (50.0 %), between operators.");
-	set_up();
+	samples_init();
 	collect_in(0);
 	expect_not(print(&tp_view_hot), "garbage");
 }
