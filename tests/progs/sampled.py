@@ -50,23 +50,31 @@ def work_recursion():
     dive(3, seldom)
 
 
-def numbers(n):
+def numbers(n, each):
     for i in range(n):
-        yield spin(20)
+        yield spin(each)
 
 
-def fail():
-    spin(200)
+def fail(n):
+    spin(n)
     raise ValueError("here")
 
 
-def work_generators():
-    sum(numbers(20))
-    sum([spin(5) for _ in range(30)])
+def generate(scale):
+    sum(numbers(20, 20 * scale))
+    sum([spin(5 * scale) for _ in range(30)])
     try:
-        fail()
+        fail(200 * scale)
     except ValueError:
         pass
+
+
+def work_generators():
+    generate(10)
+
+
+def work_short():
+    generate(1)
 
 
 def dump():
@@ -108,16 +116,17 @@ def main():
     sampler = subprocess.Popen([word.replace("{}", str(os.getpid())) for word in command], env=env,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     work = {"plain": work_plain, "recursion": work_recursion, "generators": work_generators,
-            "calls": work_calls, "threads": work_plain}[kind]
+            "short": work_short, "calls": work_calls, "threads": work_plain}[kind]
     thread = threading.Thread(target=beside)
     if kind == "threads":
         thread.start()
-    end = time.monotonic()
+    # Rarely asked: a sampler that stops the process does so at its next call of the kernel, where there
+    # are many, and then takes what runs after one for what runs most.
     while sampler.poll() is None:
-        work()
-        if time.monotonic() > end:
-            end = time.monotonic() + 0.1
-            step()
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end:
+            work()
+        step()
     is_over = True
     if kind == "threads":
         thread.join()

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pysample_read.c - a look at a stack whose code is thrown away while it is read
+ * pysample_read.c - a look at a stack whose code is thrown away, or that goes on, while it is read
  *
- * An interpreter's memory of our own: a state, a frame, a code object and its two strings. Reads go through
- * process_vm_readv, which is ours here: at the wanted one memory is what it was for that moment only.
+ * An interpreter's memory of our own: a state, frames, code objects and two strings. Reads go through
+ * process_vm_readv, which is ours here: at the wanted one memory is what it was for that moment only, and
+ * at the wanted look the stack has become another.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 #include "runtime/probe/sample/pysample_read.h"
 #include "tests/unit/ring_rig.h"
 
-enum { STRING_BYTES = 48, ASCII = 1 << 2 | 1 << 5 | 1 << 6, NEVER = 1 << 20 };
+enum { STRING_BYTES = 48, ASCII = 1 << 2 | 1 << 5 | 1 << 6, NEVER = 1 << 20, MANY = 1000 };
 
 static const struct tp_pyframe_layout layout = {
 	.minor = 11, .state_frame = 8, .c_frame = TP_PYFRAME_NONE,
@@ -29,15 +30,24 @@ static const struct tp_pyframe_layout layout = {
 
 static struct {
 	uint64_t state[32], frame[64], code[64], lines[32], name[32], file[32], empty[32], type[2];
+	uint64_t frames[4][16];		/* innermost first */
+	uint64_t codes[MANY][20];
+	uint64_t c_frames[2][32];	/* on the C stack */
 } python __attribute__((aligned(64)));
 
 /* Of reads that touch the name: which of them, from 1 on, finds another one's. */
 static uint32_t n_reads, wrong_from = NEVER, wrong_to = NEVER;
 
-static bool touches_name(const struct iovec *other, unsigned long n)
+static uint32_t n_calls;	/* of the kernel */
+
+/* Looks at the stack; at which of them, from 1 on, it has become another. */
+static uint32_t n_looks, goes_on_at = NEVER;
+static void (*go_on)(void);
+
+static bool touches(const void *place, const struct iovec *other, unsigned long n)
 {
 	for (unsigned long i = 0; i < n; i++)
-		if (other[i].iov_base == python.name)
+		if (other[i].iov_base == place)
 			return true;
 	return false;
 }
@@ -49,7 +59,10 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n_own
 	bool is_wrong = false;
 	ssize_t got;
 
-	if (touches_name(other, n_other)) {
+	n_calls++;
+	if (touches((char *)python.state + layout.state_frame, other, n_other) && ++n_looks == goes_on_at)
+		go_on();
+	if (touches(python.name, other, n_other)) {
 		n_reads++;
 		is_wrong = n_reads >= wrong_from && n_reads <= wrong_to;
 	}
@@ -82,6 +95,27 @@ static void drop(void *object)
 {
 }
 
+static void make_code(uint64_t *code)
+{
+	put(code, TP_PYOBJECT_TYPE, (uintptr_t)&python.type[1]);
+	put(code, layout.name, (uintptr_t)python.name);
+	put(code, layout.file, (uintptr_t)python.file);
+	put(code, layout.lines, (uintptr_t)python.lines);
+}
+
+static void run_frame(const uint64_t *frame)
+{
+	put(python.state, layout.state_frame, (uintptr_t)frame);
+}
+
+/* The frame of `code`, which `caller` called. */
+static void make_frame(uint64_t *frame, const uint64_t *code, const uint64_t *caller)
+{
+	put(frame, layout.code, (uintptr_t)code);
+	put(frame, layout.previous, (uintptr_t)caller);
+	put(frame, layout.at, (uintptr_t)code + layout.instructions);
+}
+
 static void make_python(void)
 {
 	static struct tp_arena arena;
@@ -95,18 +129,16 @@ static void make_python(void)
 	make_string(python.empty, "");
 	make_string(python.name, "function");
 	make_string(python.file, "/x/train.py");
-	put(python.code, TP_PYOBJECT_TYPE, (uintptr_t)&python.type[1]);
-	put(python.code, layout.name, (uintptr_t)python.name);
-	put(python.code, layout.file, (uintptr_t)python.file);
-	put(python.code, layout.lines, (uintptr_t)python.lines);
-	put(python.frame, layout.code, (uintptr_t)python.code);
-	put(python.frame, layout.at, (uintptr_t)python.code + layout.instructions);
-	put(python.state, layout.state_frame, (uintptr_t)python.frame);
+	make_code(python.code);
+	make_frame(python.frame, python.code, NULL);
+	run_frame(python.frame);
+	for (uint32_t i = 0; i < MANY; i++)
+		make_code(python.codes[i]);
 	tp_py.from_utf8 = empty_string;
 	tp_py.drop = drop;
 	tp_py.code_type = &python.type[1];
 	cr_assert_null(tp_pysample_read_init(&layout));
-	n_reads = 0;
+	n_reads = n_looks = 0;
 }
 
 static void tear_down(void)
@@ -163,4 +195,123 @@ Test(pysample_read, what_lay_there_while_it_was_read_is_no_name)
 	wrong_from = NEVER;
 	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
 	cr_expect_eq(out.frame[0].string, id_of("function"));
+}
+
+/* Each has its place, though many share one by their address. */
+Test(pysample_read, many_functions_stay_known)
+{
+	struct tp_pysample_look out;
+
+	for (uint32_t i = 0; i < 4 * MANY; i++) {
+		make_frame(python.frame, python.codes[i % MANY], NULL);
+		cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+		if (i == 3 * MANY - 1)
+			n_reads = 0;
+	}
+	/* Of each that isn't known it is read twice, head and all, in two looks. */
+	cr_expect_lt(n_reads, 4 * 2 * MANY / 10, "%u", n_reads);
+}
+
+/* A generator runs a function; sum(), or whatever C it is, was called by the third, and that by a module. */
+static void make_generator(void)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		make_frame(python.frames[i], python.codes[i], i < 3 ? python.frames[i + 1] : NULL);
+	run_frame(python.frames[0]);
+}
+
+static void end_generator(void)
+{
+	make_frame(python.frames[1], python.codes[1], NULL);
+	run_frame(python.frames[2]);
+}
+
+static void expect_whole(const struct tp_pysample_look *out)
+{
+	cr_assert_eq(out->n, 4, "%u", out->n);
+	for (uint32_t i = 0; i < 4; i++) {
+		cr_expect_eq(out->frame[i].frame, (const char *)python.frames[i]);
+		cr_expect_eq(out->frame[i].code, (const char *)python.codes[i]);
+		cr_expect_eq(out->frame[i].string, id_of("function"));
+	}
+}
+
+Test(pysample_read, what_is_known_is_looked_at_once)
+{
+	struct tp_pysample_look out;
+
+	make_generator();
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	n_looks = 0;
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	cr_expect_eq(n_looks, 1, "%u", n_looks);
+	expect_whole(&out);
+}
+
+/* It has no caller any more when its frame is read, and is gone when it is looked at again. */
+Test(pysample_read, a_generator_that_gave_its_value_is_still_the_one_that_ran)
+{
+	struct tp_pysample_look out;
+
+	make_generator();
+	for (uint32_t i = 0; i < 3; i++)
+		cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	make_frame(python.frames[1], python.codes[1], NULL);
+	n_looks = 0;
+	goes_on_at = 2;
+	go_on = end_generator;
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	expect_whole(&out);
+	cr_expect_eq(out.digest, 0, "it is no look of which the next may be the same");
+}
+
+/* For one look. */
+static void break_off(void)
+{
+	make_frame(python.frames[1], python.codes[1], NULL);
+	goes_on_at = n_looks + 1;
+	go_on = make_generator;
+}
+
+/* The same at the look that was to say that the first one is whole. */
+Test(pysample_read, one_look_that_broke_off_does_not_undo_the_one_before)
+{
+	struct tp_pysample_look out;
+
+	make_generator();
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	/* What is outermost now is not what is known. */
+	make_frame(python.frames[3], python.codes[5], NULL);
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	make_frame(python.frames[3], python.codes[3], NULL);
+	n_looks = 0;
+	goes_on_at = 2;
+	go_on = break_off;
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	expect_whole(&out);
+	cr_expect_eq(n_looks, 3, "%u", n_looks);
+}
+
+/* Of 3.11 and 3.12. Two functions that C calls by turns: both are found in the call that says which it is. */
+Test(pysample_read, where_c_called_from_is_remembered_twice)
+{
+	static struct tp_pyframe_layout in_c;
+	struct tp_pysample_look out;
+
+	in_c = layout;
+	in_c.c_frame = 8;
+	cr_assert_null(tp_pysample_read_init(&in_c));
+	make_generator();
+	for (uint32_t i = 0; i < 2; i++)
+		put(python.c_frames[i], in_c.c_frame, (uintptr_t)python.frames[2 * i]);
+	for (uint32_t i = 0; i < 8; i++) {
+		put(python.state, layout.state_frame, (uintptr_t)python.c_frames[i % 2]);
+		n_calls = 0;
+		cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+		cr_expect_eq(out.n, i % 2 ? 2 : 4);
+		cr_expect_eq(out.frame[0].frame, (const char *)python.frames[i % 2 * 2]);
+	}
+	cr_expect_eq(n_calls, 1, "%u", n_calls);
 }

@@ -17,6 +17,7 @@ enum {
 	MOST_FRAME = 128,	/* bytes of a frame, as far as we read it */
 	PAGE = 4096, PAGES = 16,
 	FIXED = 2,		/* pieces of a call before its pages */
+	MOST_SPAN = PAGE,	/* bytes of the C stack between two places that are read as one */
 };
 
 static struct {
@@ -26,6 +27,7 @@ static struct {
 	bool is_used[PAGES];
 	char bytes[PAGES][PAGE];
 	uint32_t next_page;
+	char span[MOST_SPAN + sizeof(char *)];
 } copy;
 
 bool tp_pysample_read(const void *from, void *to, size_t n)
@@ -69,25 +71,54 @@ static bool read_near(const char *p, char *to, size_t n)
 	return true;
 }
 
+/*
+ * 3.11 and 3.12: the newest frame is named on the C stack, at another place for each function that C called
+ * (what sum() takes from a generator). The last two such places are near each other, and are read as one.
+ */
+static struct iovec span_of(const struct tp_pysample_hint *hint)
+{
+	const uintptr_t a = (uintptr_t)hint->c_frame[0], b = (uintptr_t)hint->c_frame[1];
+	const uintptr_t low = a < b ? a : b, high = a < b ? b : a;
+
+	if (copy.layout->c_frame == TP_PYFRAME_NONE || !a)
+		return (struct iovec){ NULL, 0 };
+	if (!b || high - low > MOST_SPAN)
+		return (struct iovec){ (void *)(a + copy.layout->c_frame), sizeof(char *) };
+	return (struct iovec){ (void *)(low + copy.layout->c_frame), high - low + sizeof(char *) };
+}
+
+static bool follow_c_frame(const char *c_frame, const struct iovec *span, struct tp_pysample_hint *hint,
+			   const char **frame)
+{
+	const char *at = c_frame + copy.layout->c_frame;
+
+	const uintptr_t offset = (uintptr_t)at - (uintptr_t)span->iov_base;
+
+	if ((c_frame == hint->c_frame[0] || c_frame == hint->c_frame[1]) && offset < span->iov_len) {
+		memcpy(frame, copy.span + offset, sizeof(*frame));
+		return true;
+	}
+	hint->c_frame[1] = hint->c_frame[0];
+	hint->c_frame[0] = c_frame;
+	return tp_pyframe_is_ptr(c_frame) && tp_pysample_read(at, frame, sizeof(*frame));
+}
+
 /* The newest frame, and the pages of the hint; what of these is not there stays out. */
 static bool begin(const char *state, struct tp_pysample_hint *hint, const char **frame)
 {
 	const struct tp_pyframe_layout *layout = copy.layout;
-	const bool is_in_c = layout->c_frame != TP_PYFRAME_NONE;
-	const char *inner = NULL;
-	struct iovec own[FIXED + TP_PYSAMPLE_HINTS] = { { frame, sizeof(*frame) }, { &inner, 0 } };
-	struct iovec other[FIXED + TP_PYSAMPLE_HINTS] = {
-		{ (void *)(uintptr_t)(state + layout->state_frame), sizeof(*frame) },
-		{ (void *)(uintptr_t)(hint->c_frame + (is_in_c ? layout->c_frame : 0)), 0 },
+	const struct iovec span = span_of(hint);
+	const ssize_t fixed = (ssize_t)(span.iov_len + sizeof(*frame));
+	struct iovec own[FIXED + TP_PYSAMPLE_HINTS] = {
+		{ frame, sizeof(*frame) }, { copy.span, span.iov_len }
 	};
-	ssize_t n_read, fixed = sizeof(*frame);
+	struct iovec other[FIXED + TP_PYSAMPLE_HINTS] = {
+		{ (void *)(uintptr_t)(state + layout->state_frame), sizeof(*frame) }, span
+	};
+	ssize_t n_read;
 
 	memset(copy.page, 0, sizeof(copy.page));
 	memset(copy.is_used, 0, sizeof(copy.is_used));
-	if (is_in_c && hint->c_frame) {
-		own[1].iov_len = other[1].iov_len = sizeof(inner);
-		fixed += (ssize_t)sizeof(inner);
-	}
 	for (uint32_t i = 0; i < hint->n; i++) {
 		own[FIXED + i] = (struct iovec){ copy.bytes[i], PAGE };
 		other[FIXED + i] = (struct iovec){ (void *)hint->page[i], PAGE };
@@ -96,17 +127,11 @@ static bool begin(const char *state, struct tp_pysample_hint *hint, const char *
 	for (uint32_t i = 0; i < hint->n && n_read >= fixed + (ssize_t)(i + 1) * PAGE; i++)
 		copy.page[i] = hint->page[i];
 	copy.next_page = hint->n;
-	if (n_read < (ssize_t)sizeof(*frame))
+	if (n_read < fixed) {
+		memset(hint->c_frame, 0, sizeof(hint->c_frame));
 		return false;
-	if (!is_in_c || !*frame)
-		return true;
-	if (*frame != hint->c_frame || n_read < fixed) {
-		hint->c_frame = *frame;
-		return tp_pyframe_is_ptr(*frame) &&
-		       tp_pysample_read(*frame + layout->c_frame, frame, sizeof(*frame));
 	}
-	*frame = inner;
-	return true;
+	return layout->c_frame == TP_PYFRAME_NONE || !*frame || follow_c_frame(*frame, &span, hint, frame);
 }
 
 static void keep_hint(struct tp_pysample_hint *hint)

@@ -26,6 +26,11 @@ struct tp_pysample_frame {
 	bool is_fleeting;	/* other code may stand at the same address a moment later */
 };
 
+static inline bool tp_pysample_is_at(const struct tp_pysample_frame *of, const char *frame, const char *code)
+{
+	return of->frame == frame && of->code == code;
+}
+
 /* A stack, innermost first. */
 struct tp_pysample_look {
 	struct tp_pysample_frame frame[TP_PYSAMPLE_FRAMES];
@@ -36,12 +41,13 @@ struct tp_pysample_look {
 	uint64_t time;		/* when the innermost fleeting name was read, else the frames */
 };
 
-/* Where a thread's frames were: they are asked for in one call of the kernel. It saves calls, and
- * nothing depends on it. All zero: not known. */
+/* Where a thread's frames were: they are asked for in one call of the kernel. And its outermost frame
+ * (pysample_outer.h). It saves looks, and nothing depends on it. All zero: not known. */
 struct tp_pysample_hint {
-	const char *c_frame;
+	const char *c_frame[2];	/* the last two places that named the newest one */
 	uintptr_t page[TP_PYSAMPLE_HINTS];
 	uint32_t n;
+	const char *end_frame, *end_code;
 };
 
 /* Once. NULL, or why nothing can be read. */
@@ -50,7 +56,8 @@ const char *tp_pysample_frames_init(const struct tp_pyframe_layout *layout);
 /* Copies n bytes from `from`; false: not all of them are there. */
 bool tp_pysample_read(const void *from, void *to, size_t n);
 
-/* The frames of the thread whose state stands at `state`, without names. False: impossible. */
+/* The frames of the thread whose state stands at `state`, without names. False: impossible, and those
+ * that are not (look->n, innermost first) may be some of it. */
 bool tp_pysample_frames(const char *state, struct tp_pysample_hint *hint,
 			struct tp_pysample_look *look);
 

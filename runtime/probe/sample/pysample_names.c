@@ -31,6 +31,7 @@ enum {
 	MOST_TABLE = 1 << 16,	/* bytes of a table of lines */
 	MOST_CODE = 1 << 24,
 	CODES = 2048, LINES = 4096,
+	WAYS = 4,		/* places that each of them may have */
 	TRUSTED = 32,		/* looks */
 	BATCH = 64,		/* code objects in one call of the kernel */
 };
@@ -56,9 +57,9 @@ struct line {
 static struct {
 	const struct tp_pyframe_layout *layout;
 	const char *string_type;
-	struct code code[CODES];
-	struct line line[LINES];
-	uint32_t n_looks;
+	struct code code[CODES / WAYS][WAYS];
+	struct line line[LINES / WAYS][WAYS];
+	uint32_t n_looks, next_line;
 	/* Of this look. */
 	uint64_t time;		/* at which the first fleeting name was read; 0: none was */
 	char copy[BATCH][CODE_BYTES];
@@ -111,18 +112,42 @@ static int32_t read_text(const char *string, char *out, uint32_t cap)
 	return tp_pystack_utf8(layout, &names.own_pages, names.object, out, cap);
 }
 
+/* Where it is, or where it would be: in place of the one that was looked at longest ago. */
+static struct code *place_of(const char *code)
+{
+	struct code *near = names.code[tp_hash_mix((uintptr_t)code) % (CODES / WAYS)], *oldest = near;
+
+	for (uint32_t i = 0; i < WAYS; i++) {
+		if (near[i].code == code)
+			return &near[i];
+		if (names.n_looks - near[i].checked > names.n_looks - oldest->checked)
+			oldest = &near[i];
+	}
+	return oldest;
+}
+
+/* NULL: it is not known. */
 static struct code *find_code(const char *code)
 {
-	return &names.code[tp_hash_mix((uintptr_t)code) % CODES];
+	struct code *place = place_of(code);
+
+	return place->code == code ? place : NULL;
+}
+
+static struct line *lines_near(const char *code, const char *at)
+{
+	return names.line[tp_hash_mix((uintptr_t)code ^ (uintptr_t)at << 20) % (LINES / WAYS)];
 }
 
 /* NULL: it is not known. */
 static struct line *find_line(const struct tp_pysample_frame *frame, uint64_t mark)
 {
-	struct line *line = &names.line[tp_hash_mix((uintptr_t)frame->code ^ (uintptr_t)frame->at << 20) %
-					LINES];
+	struct line *near = lines_near(frame->code, frame->at);
 
-	return line->code == frame->code && line->at == frame->at && line->mark == mark ? line : NULL;
+	for (uint32_t i = 0; i < WAYS; i++)
+		if (near[i].code == frame->code && near[i].at == frame->at && near[i].mark == mark)
+			return &near[i];
+	return NULL;
 }
 
 static bool read_line(const struct code *code, const struct tp_pysample_frame *frame)
@@ -141,7 +166,7 @@ static bool read_line(const struct code *code, const struct tp_pysample_frame *f
 		line.line = tp_pystack_line((enum tp_pylines)layout->line_kind,
 					    (const uint8_t *)names.table, (size_t)n,
 					    (int32_t)code->first_line, byte);
-	names.line[tp_hash_mix((uintptr_t)line.code ^ (uintptr_t)line.at << 20) % LINES] = line;
+	lines_near(line.code, line.at)[names.next_line++ % WAYS] = line;
 	return true;
 }
 
@@ -229,23 +254,21 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 
 	if (tp_pyframe_ptr(copy, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return false;
-	is_known = known->code == code.code && known->mark == code.mark &&
-		   known->first_line == code.first_line;
+	is_known = known && known->mark == code.mark && known->first_line == code.first_line;
 	if (is_known && known->is_sure && !known->is_fleeting) {
 		known->checked = names.n_looks;
-		if (known->is_hidden || find_line(frame, known->mark))
-			return true;
-		*is_new = true;
-		return read_line(known, frame) && is_still(known);
+		/* Which line an instruction is of does not change as long as its code is there. */
+		return known->is_hidden || find_line(frame, known->mark) ||
+		       (read_line(known, frame) && is_still(known));
 	}
 	*is_new |= code.is_hidden;
 	if (!code.is_hidden && !read_code(frame, copy, &code, is_known ? known : NULL, is_new))
 		return false;
-	*known = code;
+	*place_of(code.code) = code;
 	return true;
 }
 
-/* What is known of it now: another frame of the same look may take its place. */
+/* What is known of it now, and is known: another frame of the same look may take its place. */
 static void take_name(struct tp_pysample_frame *frame)
 {
 	const struct code *code = find_code(frame->code);
@@ -279,7 +302,7 @@ static bool take_trusted(struct tp_pysample_frame *frame)
 {
 	const struct code *code = find_code(frame->code);
 
-	if (code->code != frame->code || code->is_fleeting || !code->is_sure ||
+	if (!code || code->is_fleeting || !code->is_sure ||
 	    names.n_looks - code->checked >= TRUSTED || (!code->is_hidden && !find_line(frame, code->mark)))
 		return false;
 	take_name(frame);

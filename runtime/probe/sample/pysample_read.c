@@ -8,6 +8,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/probe/sample/pysample_names.h"
+#include "runtime/probe/sample/pysample_outer.h"
 
 enum { TRIES = 4 };
 
@@ -23,7 +24,7 @@ static bool is_same(const struct tp_pysample_look *a, const struct tp_pysample_l
 	if (a->n != b->n)
 		return false;
 	for (uint32_t i = 0; i < a->n; i++)
-		if (a->frame[i].frame != b->frame[i].frame || a->frame[i].code != b->frame[i].code)
+		if (!tp_pysample_is_at(&a->frame[i], b->frame[i].frame, b->frame[i].code))
 			return false;
 	return true;
 }
@@ -31,8 +32,9 @@ static bool is_same(const struct tp_pysample_look *a, const struct tp_pysample_l
 /* Both looks end at the same frame: nothing outside was missed while a call was being made. */
 static bool has_same_end(const struct tp_pysample_look *a, const struct tp_pysample_look *b)
 {
-	return a->n && b->n && a->frame[a->n - 1].frame == b->frame[b->n - 1].frame &&
-	       a->frame[a->n - 1].code == b->frame[b->n - 1].code;
+	const struct tp_pysample_frame *end = b->frame + b->n - 1;
+
+	return a->n && b->n && tp_pysample_is_at(&a->frame[a->n - 1], end->frame, end->code);
 }
 
 /* The same frames have the same names, those that are new being read again. */
@@ -49,31 +51,52 @@ static bool is_named_alike(const struct tp_pysample_look *a, struct tp_pysample_
 	return true;
 }
 
+/*
+ * Frames with names that were new, or an end that is not the one known: another look must say the same, or,
+ * of known names, have the same end, or that end.
+ */
+static bool is_confirmed(const char *state, struct tp_pysample_hint *hint, struct tp_pysample_look *look,
+			 bool is_whole, bool is_new)
+{
+	static struct tp_pysample_look other;
+
+	for (uint32_t i = 0; i < TRIES; i++) {
+		if (!tp_pysample_frames(state, hint, &other))
+			continue;
+		if (is_new)
+			return is_whole && is_same(look, &other) && is_named_alike(look, &other);
+		/* A thread that calls all the time is never the same twice; what names say of it was then
+		 * read in an earlier look, and is compared with what its code objects say. */
+		if (is_whole && (has_same_end(look, &other) || is_same(look, &other)))
+			return true;
+		if (tp_pysample_outer_add(hint, look, &other))
+			return tp_pysample_names(look, &is_new) && !is_new;
+	}
+	return false;
+}
+
 enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysample_state *kernel,
 					struct tp_pysample_hint *hint, struct tp_pysample_look *look)
 {
-	static struct tp_pysample_look second;
 	const uint64_t before = look->digest;
 
 	for (uint32_t i = 0; i < TRIES; i++) {
-		bool is_new = false, is_named;
+		bool is_new = false, is_whole = tp_pysample_frames(state, hint, look);
 
-		if (!tp_pysample_frames(state, hint, look))
+		if (!is_whole && !look->n)
 			continue;
 		look->time = tp_clock_now();
 		/* It may have run, and came back or stayed: two looks that say the same. */
-		if (look->digest == before)
+		if (is_whole && look->digest == before)
 			return TP_PYSAMPLE_UNNAMED;
-		is_named = tp_pysample_names(look, &is_new);
-		if (is_named && (!look->n || !tp_pysample_has_run(kernel)))
-			return TP_PYSAMPLE_NAMED;
-		if (!is_named || !tp_pysample_frames(state, hint, &second))
+		if (!tp_pysample_names(look, &is_new))
 			continue;
-		/* A thread that calls all the time is never the same twice; what names say of it was then
-		 * read in an earlier look, and is compared with what its code objects say. */
-		if (is_new ? is_same(look, &second) && is_named_alike(look, &second) :
-			     has_same_end(look, &second) || is_same(look, &second))
+		if ((is_whole && !is_new && tp_pysample_outer_is_known(hint, look)) ||
+		    (is_whole && (!look->n || !tp_pysample_has_run(kernel))) ||
+		    is_confirmed(state, hint, look, is_whole, is_new)) {
+			tp_pysample_outer_note(hint, look);
 			return TP_PYSAMPLE_NAMED;
+		}
 	}
 	return TP_PYSAMPLE_DISCARDED;
 }
