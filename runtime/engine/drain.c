@@ -32,6 +32,7 @@ enum {
 	WINDOW_PERIOD_MS = 100,	/* of the check for full blocks: 16 K records take longer */
 	IDLE_PERIOD_MS = 1000,	/* of the ledger */
 	WATCH_PERIOD_MS = 950,	/* a round that is a little early is not to be the next but one */
+	RING_PERIOD_MS = 50,	/* of the question whether the ring is still there */
 	GRACE_MS = 1,		/* until a window that just ended is looked at again */
 	MAX_PROBES = 24,
 };
@@ -50,6 +51,7 @@ static struct {
 	bool is_prompt;		/* the thread is not patient */
 	uint32_t ticked_in;		/* windows that had begun at the last tick */
 	uint64_t tick_due[MAX_PROBES];	/* mono ns */
+	uint64_t ring_due;
 	uint64_t ledger_due, watch_due;
 } drain;
 
@@ -206,7 +208,7 @@ static void need_ledger(void)
 	open_ledger();
 }
 
-/* Before each round: somebody may have cut the ring's file, and then what is gone must not be touched
+/* Before a round: somebody may have cut the ring's file, and then what is gone must not be touched
  * any more, by us nor by the program's threads. In the middle of a round it is read as zeros. */
 static bool has_ring(void)
 {
@@ -218,6 +220,17 @@ static bool has_ring(void)
 	tp_warn("buffer file '%s' was truncated: recording ends, and records that are not in a trace "
 		"yet are lost", tp_ring.path);
 	return false;
+}
+
+/* Samples are taken in rounds of a few milliseconds, and to ask costs as much as half of one. */
+static bool has_ring_for_round(void)
+{
+	const uint64_t now_ns = tp_clock_mono_ns();
+
+	if (now_ns < drain.ring_due && !tp_ring_guard_has_met())
+		return true;
+	drain.ring_due = now_ns + RING_PERIOD_MS * 1000000ull;
+	return has_ring();
 }
 
 static void drain_ledger(const struct tp_clock_anchor *now, bool is_last)
@@ -308,7 +321,7 @@ static void *run(void *unused)
 	for (uint32_t i = 0; drain.spec.probes[i]; i++)
 		if (drain.spec.probes[i]->warm)
 			drain.spec.probes[i]->warm();
-	while ((is_whole = has_ring()) && !is_closing()) {
+	while ((is_whole = has_ring_for_round()) && !is_closing()) {
 		uint32_t seen = __atomic_load_n(&tp_ring_bell, __ATOMIC_ACQUIRE);
 		uint64_t wait_ns = do_round();
 
