@@ -56,6 +56,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n_own
 			 unsigned long n_other, unsigned long flags)
 {
 	char *text = (char *)python.name + STRING_BYTES;
+	const char first = text[0];
 	bool is_wrong = false;
 	ssize_t got;
 
@@ -69,7 +70,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *own, unsigned long n_own
 	if (is_wrong)
 		text[0] = 'X';
 	got = syscall(SYS_process_vm_readv, pid, own, n_own, other, n_other, flags);
-	text[0] = 'f';
+	text[0] = first;
 	return got;
 }
 
@@ -314,4 +315,26 @@ Test(pysample_read, where_c_called_from_is_remembered_twice)
 		cr_expect_eq(out.frame[0].frame, (const char *)python.frames[i % 2 * 2]);
 	}
 	cr_expect_eq(n_calls, 1, "%u", n_calls);
+}
+
+/* Another string may lie where one was, and the code object be the same to a byte. */
+Test(pysample_read, what_a_module_is_called_is_read_in_each_look)
+{
+	struct tp_pysample_look out;
+
+	make_string(python.name, "<module>");
+	for (uint32_t i = 0; i < 4; i++) {
+		n_calls = 0;
+		cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	}
+	cr_expect_eq(out.frame[0].string, id_of("<module>"));
+	cr_expect(out.is_fleeting);
+	cr_expect_eq(n_calls, 3, "of frames, of their code, of what it says: %u", n_calls);
+	make_string(python.file, "/y/train.py");
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	cr_expect_eq(out.frame[0].string, tp_intern(TP_STRING_PYFRAME, "<module>\0/y/train.py", 20));
+	make_string(python.file, "/x/train.py");
+	make_string(python.name, "<lambda>");
+	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
+	cr_expect_eq(out.frame[0].string, id_of("<lambda>"));
 }

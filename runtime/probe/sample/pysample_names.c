@@ -21,13 +21,12 @@
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pystack_lines.h"
 #include "runtime/probe/python/pystack_names.h"
+#include "runtime/probe/sample/pysample_text.h"
 
 enum {
 	CODE_BYTES = 144,	/* of a code object, as far as we read it */
 	SIZE = 16, BYTES_DATA = 32,
-	UNICODE_STATE = 32, UNICODE_KIND = 2, UNICODE_ASCII = 6,
 	MOST_NAME = 1000, MOST_FILE = 3000,	/* together below TP_INTERN_TEXT */
-	MOST_TEXT_BYTES = 128 + MOST_FILE * 4,
 	MOST_TABLE = 1 << 16,	/* bytes of a table of lines */
 	MOST_CODE = 1 << 24,
 	CODES = 2048, LINES = 4096,
@@ -44,6 +43,7 @@ struct code {
 	const char *code;	/* NULL: empty */
 	const char *lines;	/* its table */
 	uint64_t mark;
+	struct tp_pysample_text text[TP_PYSAMPLE_TEXTS];	/* name and file */
 	uint32_t first_line, string, checked;
 	bool is_hidden, is_fleeting, is_sure;
 };
@@ -56,7 +56,6 @@ struct line {
 
 static struct {
 	const struct tp_pyframe_layout *layout;
-	const char *string_type;
 	struct code code[CODES / WAYS][WAYS];
 	struct line line[LINES / WAYS][WAYS];
 	uint32_t n_looks, next_line;
@@ -65,51 +64,19 @@ static struct {
 	char copy[BATCH][CODE_BYTES];
 	struct tp_pysample_frame *asked[BATCH];
 	/* Of the name that is read. */
-	char object[MOST_TEXT_BYTES] __attribute__((aligned(16)));
 	char table[MOST_TABLE];
-	struct tp_pystack_pages own_pages;
 } names;
 
 const char *tp_pysample_names_init(const struct tp_pyframe_layout *layout)
 {
-	void *string = tp_py.from_utf8("", 0);
-
-	if (!string) {
-		tp_py.clear();
-		return "no memory for a string";
-	}
-	names.string_type = tp_pyframe_ptr(string, TP_PYOBJECT_TYPE);
-	tp_py.drop(string);
 	names.layout = layout;
-	return NULL;
+	return tp_pysample_text_init(layout);
 }
 
 void tp_pysample_forget(void)
 {
 	memset(names.code, 0, sizeof(names.code));
 	memset(names.line, 0, sizeof(names.line));
-}
-
-/* The string's bytes as UTF-8; -1: that is no string. */
-static int32_t read_text(const char *string, char *out, uint32_t cap)
-{
-	const struct tp_pyframe_layout *layout = names.layout;
-	uint32_t state, width, head;
-	int64_t n;
-
-	if (!tp_pyframe_is_ptr(string) || !tp_pysample_read(string, names.object, layout->ascii_bytes) ||
-	    tp_pyframe_ptr(names.object, TP_PYOBJECT_TYPE) != names.string_type)
-		return -1;
-	memcpy(&n, names.object + SIZE, sizeof(n));
-	memcpy(&state, names.object + UNICODE_STATE, sizeof(state));
-	width = state >> UNICODE_KIND & 7;
-	if (n < 0 || width > 4)
-		return -1;
-	n = n < (int64_t)cap ? n : (int64_t)cap;
-	head = layout->ascii_bytes + (state >> UNICODE_ASCII & 1 ? 0 : layout->minor < 12 ? 24 : 16);
-	if (!tp_pysample_read(string, names.object, head + (size_t)n * width))
-		return -1;
-	return tp_pystack_utf8(layout, &names.own_pages, names.object, out, cap);
 }
 
 /* Where it is, or where it would be: in place of the one that was looked at longest ago. */
@@ -182,12 +149,14 @@ static bool read_names(struct code *code, const char *copy)
 	int32_t n_name, n_file;
 	uint64_t time;
 
-	n_name = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
+	n_name = tp_pysample_text_read(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME,
+				       &code->text[0]);
 	time = tp_clock_now();
 	if (n_name < 0)
 		return false;
 	text[n_name] = '\0';
-	n_file = read_text(tp_pyframe_ptr(copy, layout->file), text + n_name + 1, MOST_FILE);
+	n_file = tp_pysample_text_read(tp_pyframe_ptr(copy, layout->file), text + n_name + 1, MOST_FILE,
+				       &code->text[1]);
 	if (n_file < 0)
 		return false;
 	text[n_name + 1 + n_file] = '\0';
@@ -214,6 +183,18 @@ static uint64_t get_mark(const char *copy)
 	return (uintptr_t)tp_pyframe_ptr(copy, tp_pystack_name_at(layout)) +
 	       0x9e3779b97f4a7c15u * (uintptr_t)tp_pyframe_ptr(copy, layout->file) +
 	       0xff51afd7ed558ccdu * (uintptr_t)tp_pyframe_ptr(copy, layout->lines);
+}
+
+/* What is fleeting says what it said, and is the same. */
+static bool is_said_again(const struct code *code)
+{
+	char again[CODE_BYTES];
+
+	if (!tp_pysample_text_is(code->text, code->code, again, CODE_BYTES) || get_mark(again) != code->mark)
+		return false;
+	if (!names.time)
+		names.time = tp_clock_now();
+	return true;
 }
 
 /* What was read belongs together only if the code object is still the same. */
@@ -255,7 +236,7 @@ static bool check_code(const struct tp_pysample_frame *frame, const char *copy, 
 	if (tp_pyframe_ptr(copy, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return false;
 	is_known = known && known->mark == code.mark && known->first_line == code.first_line;
-	if (is_known && known->is_sure && !known->is_fleeting) {
+	if (is_known && known->is_sure && (!known->is_fleeting || is_said_again(known))) {
 		known->checked = names.n_looks;
 		/* Which line an instruction is of does not change as long as its code is there. */
 		return known->is_hidden || find_line(frame, known->mark) ||
@@ -313,16 +294,17 @@ bool tp_pysample_names_is(const struct tp_pysample_frame *frame, const char *nam
 {
 	const struct tp_pyframe_layout *layout = names.layout;
 	char copy[CODE_BYTES], text[MOST_FILE];
+	struct tp_pysample_text unused;
 	size_t n_name = strlen(name), n_end = strlen(file_end);
 	int32_t n;
 
 	if (frame->is_hidden || !tp_pysample_read(frame->code, copy, CODE_BYTES) ||
 	    tp_pyframe_ptr(copy, TP_PYOBJECT_TYPE) != tp_py.code_type)
 		return false;
-	n = read_text(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME);
+	n = tp_pysample_text_read(tp_pyframe_ptr(copy, tp_pystack_name_at(layout)), text, MOST_NAME, &unused);
 	if (n < 0 || (size_t)n != n_name || memcmp(text, name, n_name))
 		return false;
-	n = read_text(tp_pyframe_ptr(copy, layout->file), text, MOST_FILE);
+	n = tp_pysample_text_read(tp_pyframe_ptr(copy, layout->file), text, MOST_FILE, &unused);
 	return n >= (int32_t)n_end && !memcmp(text + n - n_end, file_end, n_end);
 }
 
