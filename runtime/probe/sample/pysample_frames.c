@@ -91,7 +91,6 @@ static bool follow_c_frame(const char *c_frame, const struct iovec *span, struct
 			   const char **frame)
 {
 	const char *at = c_frame + copy.layout->c_frame;
-
 	const uintptr_t offset = (uintptr_t)at - (uintptr_t)span->iov_base;
 
 	if ((c_frame == hint->c_frame[0] || c_frame == hint->c_frame[1]) && offset < span->iov_len) {
