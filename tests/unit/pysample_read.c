@@ -250,6 +250,16 @@ Test(pysample_read, what_is_known_is_looked_at_once)
 	expect_whole(&out);
 }
 
+/* A look that is whole, though the stack becomes another before the second reading of it. */
+static void look_while(void (*becomes)(void), struct tp_pysample_look *out)
+{
+	n_looks = 0;
+	goes_on_at = 2;
+	go_on = becomes;
+	cr_assert_eq(look(out), TP_PYSAMPLE_NAMED);
+	expect_whole(out);
+}
+
 /* It has no caller any more when its frame is read, and is gone when it is looked at again. */
 Test(pysample_read, a_generator_that_gave_its_value_is_still_the_one_that_ran)
 {
@@ -259,11 +269,7 @@ Test(pysample_read, a_generator_that_gave_its_value_is_still_the_one_that_ran)
 	for (uint32_t i = 0; i < 3; i++)
 		cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
 	make_frame(python.frames[1], python.codes[1], NULL);
-	n_looks = 0;
-	goes_on_at = 2;
-	go_on = end_generator;
-	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
-	expect_whole(&out);
+	look_while(end_generator, &out);
 	cr_expect_eq(out.digest, 0, "it is no look of which the next may be the same");
 }
 
@@ -287,11 +293,7 @@ Test(pysample_read, one_look_that_broke_off_does_not_undo_the_one_before)
 	make_frame(python.frames[3], python.codes[5], NULL);
 	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
 	make_frame(python.frames[3], python.codes[3], NULL);
-	n_looks = 0;
-	goes_on_at = 2;
-	go_on = break_off;
-	cr_assert_eq(look(&out), TP_PYSAMPLE_NAMED);
-	expect_whole(&out);
+	look_while(break_off, &out);
 	cr_expect_eq(n_looks, 3, "%u", n_looks);
 }
 

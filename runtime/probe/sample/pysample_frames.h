@@ -41,6 +41,12 @@ struct tp_pysample_look {
 	uint64_t time;		/* when the innermost fleeting name was read, else the frames */
 };
 
+static inline bool tp_pysample_ends_at(const struct tp_pysample_look *look, const char *frame,
+				       const char *code)
+{
+	return look->n && tp_pysample_is_at(&look->frame[look->n - 1], frame, code);
+}
+
 /* Where a thread's frames were: they are asked for in one call of the kernel. And its outermost frame
  * (pysample_outer.h). It saves looks, and nothing depends on it. All zero: not known. */
 struct tp_pysample_hint {

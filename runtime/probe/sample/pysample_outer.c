@@ -26,7 +26,7 @@ static struct caller *find_caller(const char *callee)
 
 bool tp_pysample_outer_is_known(const struct tp_pysample_hint *hint, const struct tp_pysample_look *look)
 {
-	return look->n && tp_pysample_is_at(&look->frame[look->n - 1], hint->end_frame, hint->end_code);
+	return tp_pysample_ends_at(look, hint->end_frame, hint->end_code);
 }
 
 void tp_pysample_outer_note(struct tp_pysample_hint *hint, const struct tp_pysample_look *look)
@@ -69,24 +69,23 @@ bool tp_pysample_outer_add(const struct tp_pysample_hint *hint, struct tp_pysamp
 			   const struct tp_pysample_look *other)
 {
 	const struct caller *caller;
+	uint32_t at;
 
 	if (!look->n || !tp_pysample_outer_is_known(hint, other))
 		return false;
 	for (uint32_t i = look->n; i-- > 0 && look->n - i <= NEAR;) {
-		uint32_t at = find(other, look->frame[i].frame, look->frame[i].code);
-
+		at = find(other, look->frame[i].frame, look->frame[i].code);
 		if (at < other->n) {
 			add(look, i, other, at);
 			return true;
 		}
 	}
 	caller = find_caller(look->frame[look->n - 1].code);
-	if (caller->callee == look->frame[look->n - 1].code) {
-		uint32_t at = find(other, caller->frame, caller->code);
-
-		if (at < other->n)
-			add(look, look->n, other, at);
-		return at < other->n;
-	}
-	return false;
+	if (caller->callee != look->frame[look->n - 1].code)
+		return false;
+	at = find(other, caller->frame, caller->code);
+	if (at == other->n)
+		return false;
+	add(look, look->n, other, at);
+	return true;
 }

@@ -32,9 +32,7 @@ static bool is_same(const struct tp_pysample_look *a, const struct tp_pysample_l
 /* Both looks end at the same frame: nothing outside was missed while a call was being made. */
 static bool has_same_end(const struct tp_pysample_look *a, const struct tp_pysample_look *b)
 {
-	const struct tp_pysample_frame *end = b->frame + b->n - 1;
-
-	return a->n && b->n && tp_pysample_is_at(&a->frame[a->n - 1], end->frame, end->code);
+	return b->n && tp_pysample_ends_at(a, b->frame[b->n - 1].frame, b->frame[b->n - 1].code);
 }
 
 /* The same frames have the same names, those that are new being read again. */
@@ -91,8 +89,8 @@ enum tp_pysample_found tp_pysample_look(const char *state, const struct tp_pysam
 			return TP_PYSAMPLE_UNNAMED;
 		if (!tp_pysample_names(look, &is_new))
 			continue;
-		if ((is_whole && !is_new && tp_pysample_outer_is_known(hint, look)) ||
-		    (is_whole && (!look->n || !tp_pysample_has_run(kernel))) ||
+		if ((is_whole && ((!is_new && tp_pysample_outer_is_known(hint, look)) || !look->n ||
+				  !tp_pysample_has_run(kernel))) ||
 		    is_confirmed(state, hint, look, is_whole, is_new)) {
 			tp_pysample_outer_note(hint, look);
 			return TP_PYSAMPLE_NAMED;
