@@ -71,23 +71,38 @@ const struct tp_loss tp_heap_losses[] = {
     {NULL, NULL, false, false},
 };
 
+static uint64_t add_windows(const struct tp_run *run, const struct tp_proc *proc, const char *key,
+			    bool is_running)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++) {
+		uint64_t value;
+
+		if (run->window[i].proc != proc)
+			continue;
+		value = tp_fact_u64(run->window[i].totals, key, 0);
+		sum = is_running ? value > sum ? value : sum : sum + value;
+	}
+	return sum;
+}
+
 static uint64_t add_key(const struct tp_run *run, const char *key, bool is_running)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t p = 0; p < run->n_procs; p++) {
-		uint64_t own = 0;
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		sum += add_windows(run, run->proc[i], key, is_running);
+	return sum;
+}
 
-		for (uint32_t i = 0; i < run->n_windows; i++) {
-			uint64_t value;
+uint64_t tp_totals_add_ranks(const struct tp_run *run, const char *key)
+{
+	uint64_t sum = 0;
 
-			if (run->window[i].proc != run->proc[p])
-				continue;
-			value = tp_fact_u64(run->window[i].totals, key, 0);
-			own = is_running ? value > own ? value : own : own + value;
-		}
-		sum += own;
-	}
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (!run->proc[i]->worker)
+			sum += add_windows(run, run->proc[i], key, true);
 	return sum;
 }
 

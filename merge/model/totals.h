@@ -13,6 +13,8 @@
  * record of CUPTI's (trainprof-trace(5)).
  */
 uint64_t tp_totals_add(const struct tp_run *run, const char *key, bool is_running);
+/* So, counted on, without the workers of data loaders, which work beside steps. */
+uint64_t tp_totals_add_ranks(const struct tp_run *run, const char *key);
 
 struct tp_loss {
 	const char *key;	/* in END blocks, running */

@@ -99,6 +99,16 @@ static inline const struct tp_string *fake_text(struct fake *fake, const char *n
 	return fake_string(fake, TP_STRING_TEXT, name, (uint32_t)strlen(name));
 }
 
+/* A worker of its data loader's. */
+static inline struct tp_proc *fake_worker(struct fake *fake, const struct tp_proc *rank, uint32_t number)
+{
+	struct tp_proc *proc = fake_proc(fake, rank->rank);
+
+	proc->worker = number;
+	proc->parent_pid = rank->pid;
+	return proc;
+}
+
 static inline struct tp_window *fake_window(struct fake *fake, struct tp_proc *proc,
 					    uint32_t number, int64_t begin, int64_t end)
 {

@@ -183,6 +183,26 @@ Test(overview_code, sees_lines_that_ask_for_many_small_operators)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+/* By workers, beside the steps, which line 10 fills. */
+Test(overview_code, does_not_take_what_workers_do_for_the_steps_work)
+{
+	enum { N = 505, EACH = 8000, GAP = 200 };
+	struct tp_proc *worker = fake_worker(&fake, proc, 1);
+
+	add_small(N, 1, EACH, GAP);
+	for (uint32_t i = 0; i < n_events; i++) {
+		const bool is_op = event[i].kind == TP_REC_OP;
+
+		if ((is_op && event[i].len < EACH) || (event[i].link == 2 && event[i].kind != TP_REC_STEP)) {
+			event[i].proc = worker;
+			event[i].thread = &worker->thread[0];
+		} else if (is_op || event[i].kind == TP_REC_STACK) {
+			event[i].begin_ns -= N * EACH;
+		}
+	}
+	expect_rules(print(), (const char *[]){NULL});
+}
+
 /* The steps of an optimizer of that name, and in them all the small operators. */
 static void add_optimizer(const char *name)
 {

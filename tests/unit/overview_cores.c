@@ -130,11 +130,9 @@ Test(overview_cores, a_gap_is_nobodys_where_the_training_had_no_core)
 static void add_worker(uint32_t trainer_wait, uint32_t worker_cpu, uint64_t busy_percent)
 {
 	static const char name[] = "core\0%\0cpu";
-	struct tp_proc *worker = fake_proc(&fake, 0);
+	struct tp_proc *worker = fake_worker(&fake, proc, 1);
 	static char totals[200];
 
-	worker->worker = 1;
-	worker->parent_pid = proc->pid;
 	add_threads(60, trainer_wait, 0, 0, 0);
 	snprintf(totals, sizeof(totals), "threads.wall=900000000\nthreads.cores=2\nthreads.cpu=%u0000000\n",
 		 worker_cpu);

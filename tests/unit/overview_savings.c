@@ -241,4 +241,9 @@ Test(overview_savings, sees_numbers_of_double_precision)
 					       "operators were looked at): float32 takes half the time, up to 4"), "%s",
 				  text);
 	}
+	/* A worker of the loader's: that is beside the steps. */
+	set_up();
+	add_small(1, 1, 8000, 4000);
+	fake_window(&fake, fake_worker(&fake, proc, 1), 0, 0, STEPS * 10 * MS)->totals = row[0].totals;
+	expect_rules(print(), (const char *[]){NULL});
 }

@@ -13,20 +13,11 @@ enum {
 
 static struct tp_proc *worker;
 
-static struct tp_proc *add_worker(uint32_t number)
-{
-	struct tp_proc *one = fake_proc(&fake, 0);
-
-	one->worker = number;
-	one->parent_pid = proc->pid;
-	return one;
-}
-
 static void set_up(void)
 {
 	advice_init();
 	add_steps();
-	worker = add_worker(1);
+	worker = fake_worker(&fake, proc, 1);
 }
 
 TestSuite(overview_workers, .init = set_up);
@@ -136,8 +127,8 @@ Test(overview_workers, the_one_that_grows_fastest_is_named)
 	const char *text;
 
 	add_heap(worker, WINDOWS, POINTS, leak);
-	add_heap(add_worker(2), WINDOWS, POINTS, fast_leak);
-	add_heap(add_worker(3), WINDOWS, POINTS, still);
+	add_heap(fake_worker(&fake, proc, 2), WINDOWS, POINTS, fast_leak);
+	add_heap(fake_worker(&fake, proc, 3), WINDOWS, POINTS, still);
 	text = print();
 	cr_expect(strstr(text, "the heap of rank 0 worker 2 grows by about 19.1 MiB per step"), "%s", text);
 }

@@ -209,6 +209,8 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 			row->figure[TP_SITE_COLLECTIVES]++;
 		row->figure[TP_SITE_NODES] += (event->flags & TP_F_BACKWARD) != 0;
 		row->figure[TP_SITE_TIME] = tp_add(row->figure[TP_SITE_TIME], thread->outer.ns);
+		if (event->proc->worker)
+			tp_sites_charge(sites, at, TP_SITE_WORKER, thread->outer.ns);
 		/* What is compiled may have layers, whose names stand inside. */
 		if (thread->outer.is_node || event->begin_ns < thread->optimizer_end_ns ||
 		    tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_COMPILED))

@@ -48,6 +48,7 @@ enum tp_site_figure {
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
 	TP_SITE_GRAD_CALLS,	/* and those that record one */
 	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread */
+	TP_SITE_WORKER,		/* ns in operators of a data loader's workers */
 	TP_SITE_EPOCHS,		/* orders of samples that its loader made */
 	TP_SITE_COLLECTIVES,	/* collectives that it calls itself, not in the backward pass */
 	TP_SITE_LEARNING,	/* ns of its nodes of the backward pass, and of operators inside optimizers */

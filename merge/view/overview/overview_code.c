@@ -174,6 +174,7 @@ static int64_t each_of(const struct tp_site *site)
 	return calls ? tp_add(site->figure[TP_SITE_TIME], site->figure[TP_SITE_GAP]) / calls : 0;
 }
 
+/* Not those of workers, which work beside the step: where that waits for them, it is data loading. */
 static bool is_small(const struct tp_site *site, uint64_t n_steps)
 {
 	/* One operator may have many nodes: nn.GRU's has some for each step of its input. Layers of a model
@@ -184,7 +185,8 @@ static bool is_small(const struct tp_site *site, uint64_t n_steps)
 		      gap = site->figure[TP_SITE_GAP], each = each_of(site),
 		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
-	return calls / SOME >= (int64_t)n_steps && asked / (SOME / 2) >= (int64_t)n_steps &&
+	return site->figure[TP_SITE_WORKER] <= time / 2 && calls / SOME >= (int64_t)n_steps &&
+	       asked / (SOME / 2) >= (int64_t)n_steps &&
 	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
 }
 

@@ -134,13 +134,13 @@ bool tp_advice_double(struct tp_advice_facts *facts, struct tp_advice *advice)
 	static const char *const other[] = {"torch.elements.half", "torch.elements.float",
 					    "torch.elements.bfloat16"};
 	const struct tp_overview_sums *sums = facts->sums;
-	const uint64_t n = tp_totals_add(facts->run, "torch.types", true);
-	double doubles = (double)tp_totals_add(facts->run, "torch.elements.double", true), all = doubles;
+	const uint64_t n = tp_totals_add_ranks(facts->run, "torch.types");
+	double doubles = (double)tp_totals_add_ranks(facts->run, "torch.elements.double"), all = doubles;
 	int64_t ns = tp_add(sums->ns[TP_CAT_CPU], sums->ns[TP_CAT_KERNEL]);
 	char a[32], b[32];
 
 	for (uint32_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		all += (double)tp_totals_add(facts->run, other[i], true);
+		all += (double)tp_totals_add_ranks(facts->run, other[i]);
 	if (n < TYPES_LEAST || doubles * 100 < all * DOUBLE_PERCENT || !sums->n_steps)
 		return false;
 	ns = (int64_t)((double)ns / 2 * doubles / all);
