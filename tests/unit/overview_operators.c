@@ -77,6 +77,17 @@ static void add_extra(const char *name, int64_t optimizer)
 	}
 }
 
+/* The function that lines are of. */
+static void name_function(const char *name)
+{
+	char bytes[100];
+	int n = snprintf(bytes, sizeof(bytes), "%s%c/home/me/train.py", name, 0);
+
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_FRAME)
+			event[i].name = fake_string(&fake, TP_STRING_PYFRAME, bytes, (uint32_t)n);
+}
+
 Test(overview_operators, sees_operators_that_nothing_learns_by)
 {
 	const char *text;
@@ -93,6 +104,15 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
 	set_up();
 	add_extra(TP_NAME_COMPILED "0/0", 61 * MS);
 	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	/* The other line runs layers, and the function is a module's forward(). */
+	set_up();
+	add_extra("aten::linalg_svd", 61 * MS);
+	name_function("Net.forward");
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	set_up();
+	add_extra("aten::linalg_svd", 61 * MS);
+	name_function("Net.forwards");
+	cr_expect(strstr(print(), "\n  extra-operators"), "%s", print());
 	/* Nodes of the backward pass in which hooks run. */
 	set_up();
 	add_extra("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 61 * MS);

@@ -107,9 +107,9 @@ bool tp_sites_longer(const struct tp_sites *sites, const struct tp_proc *proc, t
 /* Lines of one function, "train.py:22 Momentum.step" and "train.py:25 Momentum.step". */
 bool tp_sites_is_same_function(const struct tp_site *site, const struct tp_site *other);
 
-/* In steps, of functions whose lines record no gradient, run no layer and are no optimizer's: the one whose
- * operators take most, all of its lines together, "train.py:31 log" in `place`. Returns their time, 0: there is
- * none. */
+/* In steps, of functions with lines that record no gradient, run no layer and are no optimizer's: the one
+ * with the line that takes most, all such lines of it together, "train.py:31 log" in `place`. Not a module's
+ * forward() that runs layers. Returns their time, 0: there is none. */
 int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap);
 
 /* As above: most of one figure, and least of the other. */

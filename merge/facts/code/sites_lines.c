@@ -19,6 +19,7 @@
 enum {
 	PLACE_MAX = 300,
 	FRAMES_LOOKED_AT = 64,
+	FORWARDS = 16,	/* lines of forward passes that are passed over */
 };
 
 /* ---- which line ---- */
@@ -246,17 +247,41 @@ static bool learns(const struct tp_site *line)
 	       line->figure[TP_SITE_NO_GRAD_CALLS] > 0;
 }
 
+/* Of a module that has layers: it makes what they are given. */
+static bool is_in_forward(const struct tp_site *of, const struct tp_site *line, uint32_t n)
+{
+	const char *function = strrchr(of->place, ' '), *name = function ? strrchr(function, '.') : NULL;
+	bool has_layers = false;
+
+	if (!function || strcmp(name ? name + 1 : function + 1, "forward") != 0)
+		return false;
+	for (uint32_t i = 0; i < n && !has_layers; i++)
+		has_layers = learns(&line[i]) && tp_sites_is_same_function(&line[i], of);
+	return has_layers;
+}
+
+/* The one that takes most of those that take less than `below`, and nothing is learned by. */
+static const struct tp_site *find_extra(const struct tp_site *line, uint32_t n, int64_t below)
+{
+	const struct tp_site *most = NULL;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!learns(&line[i]) && line[i].figure[TP_SITE_TRAINER] < below &&
+		    (!most || line[i].figure[TP_SITE_TRAINER] > most->figure[TP_SITE_TRAINER]))
+			most = &line[i];
+	return most;
+}
+
 int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap)
 {
 	uint32_t n;
 	struct tp_site *line = tp_sites_lines(sites, NULL, &n);
-	const struct tp_site *most = NULL;
+	const struct tp_site *most = find_extra(line, n, INT64_MAX);
+	uint32_t n_left = FORWARDS;
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (!learns(&line[i]) &&
-		    (!most || line[i].figure[TP_SITE_TRAINER] > most->figure[TP_SITE_TRAINER]))
-			most = &line[i];
+	while (most && is_in_forward(most, line, n))
+		most = n_left-- ? find_extra(line, n, most->figure[TP_SITE_TRAINER]) : NULL;
 	for (uint32_t i = 0; most && i < n; i++)
 		if (!learns(&line[i]) && tp_sites_is_same_function(&line[i], most))
 			sum = tp_add(sum, line[i].figure[TP_SITE_TRAINER]);
