@@ -65,19 +65,18 @@ bool tp_advice_has_devices(const struct tp_run *run)
 
 /* ---- between operators ---- */
 
-/* Gaps that come with every operator are the cost of asking for operators, and no code to move: half of
- * the time at least has to be one gap a step after another line, or gaps that are too long for that in every
- * third step at least; and not one long gap only. */
+/* Gaps that come with every operator are the cost of asking for operators, and no code to move: in every
+ * third step at least one has to be too long for that, and half of the time to be one gap a step after
+ * another line, or such long ones, and not one of them only. */
 static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 {
 	const int64_t gap = site->figure[TP_SITE_GAP], in_long = site->figure[TP_SITE_LONG],
 		      n_long = site->figure[TP_SITE_LONG_GAPS];
 	const double longest = (double)site->longest_ns * (double)n_steps;
 
-	return site->before &&
+	return site->before && n_long * LONG_STEPS >= (int64_t)n_steps &&
 	       ((site->before != site->place && longest >= (double)gap / 2 && longest <= (double)gap * 2) ||
-		(n_long * LONG_STEPS >= (int64_t)n_steps && in_long >= gap / 2 &&
-		 site->longest_ns <= in_long / 2));
+		(in_long >= gap / 2 && site->longest_ns <= in_long / 2));
 }
 
 /* Several long gaps a step, after more than one line: a loop of the program's, or torch gives large tensors
@@ -101,7 +100,7 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 	    !is_own_code(&site, sums->n_steps))
 		return false;
 	/* The others are the cost of asking for operators. */
-	gap = site.figure[TP_SITE_LONG] > 0 ? site.figure[TP_SITE_LONG] : site.figure[TP_SITE_GAP];
+	gap = site.figure[TP_SITE_LONG];
 	if (gap > sums->ns[TP_CAT_OTHER])
 		gap = sums->ns[TP_CAT_OTHER];
 	advice->percent = tp_advice_percent(gap, sums->all_ns);
