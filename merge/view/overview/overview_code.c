@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_code.c - advice of the overview on the program's own lines: what runs between operators,
- * and lines that ask for many small ones
+ * overview_code.c - advice of the overview on the program's own lines: what runs between operators
  *
- * Small operators in runs without devices only: with one, what counts is whether it waits
- * (overview_devices.c). Code of the host counts there as far as devices are idle meanwhile.
+ * With devices it counts as far as these are idle meanwhile.
  */
 #include "merge/view/overview/overview_advice.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/facts/origin/stacks.h"
-#include "merge/kit/sum.h"
 #include "merge/view/overview/overview_samples.h"
-#include "runtime/base/begins.h"
-#include "runtime/trace/torch_names.h"
 
 enum {
-	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
-	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
 	ONE_LINE_PERCENT = 20,
 	LONG_STEPS = 3,		/* a long gap in one of so many */
 	SCATTERED = 2,		/* long gaps a step: more are not one piece of code */
-	ASKED_PART = 8,
-	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing, */
-	INSIDE_NS = 500,	/* and one that another one asks for */
-	MANY = 200,		/* of them, in a step, by one function, */
-	SOME = 64,		/* and by each of its lines that count: layers are fewer */
-	LINES = 64,		/* that are looked at */
-	ASKED_PERCENT = 20,	/* of a step; less, where their lines take as much as LINES_PERCENT: with one
-				 * operator for all more than the asking is saved */
-	LINES_PERCENT = 33,
-	FRAMES = 64,		/* of a stack, from inside */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
 
@@ -62,8 +43,6 @@ bool tp_advice_has_devices(const struct tp_run *run)
 			return true;
 	return false;
 }
-
-/* ---- between operators ---- */
 
 /* Gaps that come with every operator are the cost of asking for operators, and no code to move: in every
  * third step at least one has to be too long for that, and half of the time to be one gap a step after
@@ -160,138 +139,5 @@ bool tp_advice_host_code_device(struct tp_advice_facts *facts, struct tp_advice 
 	snprintf(advice->evidence + n_said, sizeof(advice->evidence) - n_said,
 		 "; the GPU is idle %s of the time, waiting for the host",
 		 tp_show_percent(a, (double)idle, (double)all));
-	return true;
-}
-
-/* ---- small operators ---- */
-
-/* An operator, with the gap before it. */
-static int64_t each_of(const struct tp_site *site)
-{
-	const int64_t calls = site->figure[TP_SITE_CALLS];
-
-	return calls ? tp_add(site->figure[TP_SITE_TIME], site->figure[TP_SITE_GAP]) / calls : 0;
-}
-
-/* Not those of workers, which work beside the step: where that waits for them, it is data loading. */
-static bool is_small(const struct tp_site *site, uint64_t n_steps)
-{
-	/* One operator may have many nodes: nn.GRU's has some for each step of its input. Layers of a model
-	 * are many, too, but hardly so small. */
-	const int64_t asked = site->figure[TP_SITE_CALLS] - site->figure[TP_SITE_NODES] -
-			      (each_of(site) > SMALL_NS ? site->figure[TP_SITE_LAYERS] : 0);
-	const int64_t calls = site->figure[TP_SITE_CALLS], time = site->figure[TP_SITE_TIME],
-		      gap = site->figure[TP_SITE_GAP], each = each_of(site),
-		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
-
-	return site->figure[TP_SITE_WORKER] <= time / 2 && calls / SOME >= (int64_t)n_steps &&
-	       asked / (SOME / 2) >= (int64_t)n_steps &&
-	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
-}
-
-/* All of them that the function of `site` asks for. */
-static int64_t count_of_function(const struct tp_site *site, const struct tp_site *all, uint32_t n,
-				 uint64_t n_steps)
-{
-	int64_t calls = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (is_small(&all[i], n_steps) && tp_sites_is_same_function(&all[i], site))
-			calls = tp_add(calls, all[i].figure[TP_SITE_CALLS]);
-	return calls;
-}
-
-/* What would be saved if the line's work were done by few operators: the gaps and what it takes to ask for
- * each, but not the work itself. */
-static int64_t cost_of_asking(const struct tp_site *site)
-{
-	const int64_t time = site->figure[TP_SITE_TIME],
-		      asked = tp_add(site->figure[TP_SITE_CALLS] * ASK_NS,
-				     site->figure[TP_SITE_INSIDE] * INSIDE_NS);
-
-	return tp_add(time < asked ? time : asked, site->figure[TP_SITE_GAP]);
-}
-
-static bool is_learning(const struct tp_site *site)
-{
-	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
-}
-
-/* Python code of such a file, in a function whose name begins so, asks for them. */
-static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file,
-			const char *function)
-{
-	struct tp_frame frame[FRAMES];
-	uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
-
-	for (uint32_t i = 0; i < n && i < FRAMES; i++)
-		if (frame[i].is_python && strstr(frame[i].file, file) &&
-		    !strncmp(frame[i].function, function, strlen(function)))
-			return true;
-	return false;
-}
-
-/* The backward pass asks for them, and no code of the program's in it. */
-static bool is_of_engine(const struct tp_sites *sites, const struct tp_site *site)
-{
-	struct tp_frame frame[FRAMES];
-	const uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
-
-	for (uint32_t i = 0; i < n && i < FRAMES; i++)
-		if (frame[i].is_python)
-			return strstr(frame[i].file, "/torch/autograd/");
-	return false;
-}
-
-static const char *todo_of(const struct tp_sites *sites, const struct tp_site *site)
-{
-	if (is_asked_in(sites, site, "/torch/_tensor_str.py", ""))
-		return "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())";
-	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "_multi_tensor_"))
-		return "the optimizer updates one parameter after another, also with foreach=True: fused=True, "
-		       "where it has that";
-	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", ""))
-		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
-	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
-}
-
-/* Lines of the backward pass have what the forward pass asked for. */
-bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *advice)
-{
-	const struct tp_overview_sums *sums = facts->sums;
-	const struct tp_site *most = NULL;
-	struct tp_site site[LINES];
-	/* It asks for many, and there is no other way to do its steps. */
-	const bool is_lbfgs = tp_advice_has_name(facts->overview, TP_NAME_OPTIMIZER "LBFGS.");
-	int64_t sum = 0, all = 0;
-	uint32_t n;
-	char a[32], b[32];
-
-	if (tp_advice_has_devices(facts->run) || !sums->n_steps || facts->is_locked)
-		return false;
-	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
-	for (uint32_t i = 0; i < n; i++) {
-		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
-		    is_of_engine(facts->overview->sites, &site[i]) ||
-		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
-			continue;
-		sum = tp_add(sum, cost_of_asking(&site[i]));
-		all = tp_add(all, tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]));
-		if (!most || cost_of_asking(&site[i]) > cost_of_asking(most))
-			most = &site[i];
-	}
-	/* With each step they are more: that is the cause, and told. */
-	if (!most || (facts->trend && !strcmp(facts->trend->place, most->place)))
-		return false;
-	advice->percent = tp_advice_percent(sum, sums->all_ns);
-	if (advice->percent < ASKED_PERCENT && tp_advice_percent(all, sums->all_ns) < LINES_PERCENT)
-		return false;
-	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
-		 " per step, %s each", tp_show_percent(a, (double)sum, (double)sums->all_ns),
-		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
-		 tp_show_ns(b, each_of(most)));
-	snprintf(advice->todo, sizeof(advice->todo), "%s", todo_of(facts->overview->sites, most));
-	snprintf(advice->place, sizeof(advice->place), "%s", most->place);
 	return true;
 }

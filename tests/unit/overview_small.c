@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * overview_small.c - tests of the rule on lines that ask for many small operators
+ */
+#include "tests/unit/advice_gpu_rig.h"
+
+TestSuite(overview_small, .init = advice_gpu_init);
+
+/* In each step 300 small operators of line 20, and the nodes of their backward pass. */
+static void add_nodes(bool is_inside_one)
+{
+	enum { N = 300, EACH = 9000 };
+
+	proc->n_devices = 0;
+	((struct tp_thread *)proc->thread)->torch_id = 1;
+	fake_window(&fake, proc, 0, 0, STEPS * 10 * MS)->n_events = 1;
+	add_line(1, 10);
+	add_line(2, 20);
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 10 * MS + 10;
+
+		event[n_events++] = fake_step(&fake, proc, i, i * 10 * MS, (i + 1) * 10 * MS);
+		add_stack(2, at - 1);
+		if (is_inside_one)
+			add(TP_REC_OP, "aten::gru", at, at + N * 1000)->link = TP_NO_SEQ;
+		for (uint32_t k = 0; k < N; k++, at += is_inside_one ? 1000 : EACH)
+			add(TP_REC_OP, "aten::mul", at + 1, at + 999)->link = i * N + k;
+		add_stack(1, at);
+		for (uint32_t k = 0; k < N; k++, at += EACH) {
+			struct tp_event *node;
+
+			add(TP_REC_OP, "evaluate_function", at + 4000, at + EACH)->link = TP_NO_SEQ;
+			node = add(TP_REC_OP, "MulBackward0", at + 4001, at + EACH - 1);
+			node->link = i * N + k;
+			node->flags = TP_F_BACKWARD;
+			node->arg = TP_ARG_OP(0, 1, 1);
+		}
+		add(TP_REC_OP, "aten::mm", at, (i + 1) * 10 * MS - 1)->link = TP_NO_SEQ;
+	}
+}
+
+/* nn.GRU's is one operator: there is no loop of the program's. */
+Test(overview_small, sees_no_loop_where_one_operator_has_many_nodes)
+{
+	add_nodes(false);
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(print(), "/home/me/train.py:20 main"), "%s", print());
+	advice_gpu_init();
+	add_nodes(true);
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+Test(overview_small, sees_lines_that_ask_for_many_small_operators)
+{
+	const char *text;
+
+	add_small(400, 1, 8000, 4000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line calls 400 per step, 8.00 us each"), "%s", text);
+	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
+	/* Of two lines of one function, on a slower machine. */
+	advice_gpu_init();
+	add_small(400, 2, 24000, 3000);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one line calls 200 per step, 24.0 us each"), "%s", text);
+	/* Less to ask for them, where they take a third of a step and where they do not. */
+	advice_gpu_init();
+	add_small(280, 1, 22000, 2800);
+	text = print();
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "up to 16.2 % of a step"), "%s", text);
+	advice_gpu_init();
+	add_small(280, 1, 8000, 2800);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Few, those that take longer than to ask for them, larger ones, with a device. */
+	advice_gpu_init();
+	add_small(150, 1, 8000, 4000);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(300, 1, 24000, 1000);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(210, 1, 45000, 20000);
+	expect_rules(print(), (const char *[]){NULL});
+	/* Their work takes most: to ask for them takes 3 us of 22, and a gap of 2. */
+	advice_gpu_init();
+	add_small(250, 1, 22000, 2600);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_small(400, 1, 8000, 4000);
+	proc->n_devices = 1;
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* By workers, beside the steps, which line 10 fills. */
+Test(overview_small, does_not_take_what_workers_do_for_the_steps_work)
+{
+	enum { N = 505, EACH = 8000, GAP = 200 };
+	struct tp_proc *worker = fake_worker(&fake, proc, 1);
+
+	add_small(N, 1, EACH, GAP);
+	for (uint32_t i = 0; i < n_events; i++) {
+		const bool is_op = event[i].kind == TP_REC_OP;
+
+		if ((is_op && event[i].len < EACH) || (event[i].link == 2 && event[i].kind != TP_REC_STEP)) {
+			event[i].proc = worker;
+			event[i].thread = &worker->thread[0];
+		} else if (is_op || event[i].kind == TP_REC_STACK) {
+			event[i].begin_ns -= N * EACH;
+		}
+	}
+	expect_rules(print(), (const char *[]){NULL});
+}
+
+/* The steps of an optimizer of that name, and in them all the small operators. */
+static void add_optimizer(const char *name)
+{
+	add_small(400, 1, 8000, 4000);
+	for (uint32_t i = 0; i < STEPS; i++)
+		add(TP_REC_RANGE, name, i * 10 * MS + 1, i * 10 * MS + 401 * 8000);
+}
+
+/* A function of `file` asks for the small operators that are there. */
+static const char *print_inside_of(const char *function, const char *file)
+{
+	char name[100];
+	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
+
+	add_line(4, 79);
+	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+	event[n_events - 1].len = 2;
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
+			event[i].link = 4;
+	return print();
+}
+
+static const char *print_inside(const char *file)
+{
+	return print_inside_of("inner", file);
+}
+
+/* optimizer NULL: in none. */
+static const char *print_from(const char *file, const char *optimizer)
+{
+	advice_gpu_init();
+	if (optimizer)
+		add_optimizer(optimizer);
+	else
+		add_small(400, 1, 8000, 4000);
+	return print_inside(file);
+}
+
+/* In a step of 10 ms 300 of 30 us, 5 of them the gap before it. */
+static const char *print_larger_from(const char *file)
+{
+	advice_gpu_init();
+	add_small(300, 1, 30000, 5000);
+	return print_inside(file);
+}
+
+Test(overview_small, takes_neither_layers_nor_the_backward_pass_for_a_loop)
+{
+	static const char container[] = "/v/lib/python3.11/site-packages/torch/nn/modules/container.py";
+	static const char linear[] = "/v/lib/python3.11/site-packages/torch/nn/modules/linear.py";
+	static const char engine[] = "/v/lib/python3.11/site-packages/torch/autograd/graph.py";
+
+	expect_rules(print_larger_from(linear), (const char *[]){"small-operators", NULL});
+	expect_rules(print_larger_from(container), (const char *[]){NULL});
+	/* So small are those of a loop over small models. */
+	expect_rules(print_from(container, NULL), (const char *[]){"small-operators", NULL});
+	expect_rules(print_from(engine, NULL), (const char *[]){NULL});
+}
+
+Test(overview_small, tells_that_many_small_operators_print_a_tensor)
+{
+	const char *text = print_from("/v/lib/python3.11/site-packages/torch/_tensor_str.py", NULL);
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "it prints tensors: "), "%s", text);
+	text = print_from("/v/lib/python3.11/site-packages/torch/_tensor.py", NULL);
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
+Test(overview_small, names_the_switch_of_an_optimizer_that_goes_from_parameter_to_parameter)
+{
+	const char *text = print_from("/v/lib/python3.11/site-packages/torch/optim/adamw.py",
+				      "Optimizer.step#AdamW.step");
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "fused=True or foreach=True"), "%s", text);
+	advice_gpu_init();
+	add_optimizer("Optimizer.step#AdamW.step");
+	text = print_inside_of("_multi_tensor_adam", "/v/lib/python3.11/site-packages/torch/optim/adam.py");
+	cr_expect(strstr(text, "also with foreach=True: fused=True, where it has that"), "%s", text);
+	/* One of the program's own has no such switch. */
+	text = print_from("/home/me/mine.py", "Optimizer.step#Mine.step");
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+	/* Operators between the steps are not the optimizer's. */
+	text = print_from("/v/lib/python3.11/site-packages/torch/optim/swa_utils.py", NULL);
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
+Test(overview_small, leaves_the_operators_of_lbfgs_to_it)
+{
+	add_optimizer("Optimizer.step#Mine.step");
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
+	advice_gpu_init();
+	add_optimizer("Optimizer.step#LBFGS.step");
+	expect_rules(print(), (const char *[]){NULL});
+}
