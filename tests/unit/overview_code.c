@@ -64,6 +64,41 @@ Test(overview_code, sees_code_of_the_host_in_one_line)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+/* In each step many operators of line 20, each so long and after such a gap, then a large one of line 10. */
+static void add_loop(int64_t gap, int64_t each)
+{
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS + 1;
+
+		add_stack(2, at);
+		for (uint32_t k = 0; k < 1010; k++, at += gap + each)
+			add(TP_REC_OP, "aten::add", at + gap, at + gap + each);
+		add_stack(1, at + 1);
+		add(TP_REC_OP, "aten::mm", at + 2, (i + 1) * 100 * MS);
+	}
+}
+
+Test(overview_code, sees_a_loop_with_a_small_operator_in_each_round)
+{
+	static const struct {
+		int64_t gap, each;
+		bool is_told;
+	} row[] = {{80000, 10000, true}, {60000, 16000, false}, {20100, 1000, true}, {19900, 1000, false}};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		advice_gpu_init();
+		add_loop(row[i].gap, row[i].each);
+		text = print();
+		cr_expect_eq(strstr(text, "\n  host-code ") != NULL, row[i].is_told, "%u: %s", i, text);
+		cr_expect(!row[i].is_told || strstr(text, "between operators of /home/me/train.py:20 main"), "%u: %s",
+			  i, text);
+	}
+}
+
 Test(overview_code, does_not_take_for_the_hosts_code_what_is_not)
 {
 	/* Too short. */

@@ -15,6 +15,8 @@ enum {
 	ONE_LINE_PERCENT = 20,
 	LONG_STEPS = 3,		/* a long gap in one of so many */
 	SCATTERED = 2,		/* long gaps a step: more are not one piece of code */
+	APIECE_NS = 20000,	/* a gap, of many: more than it takes to ask for an operator, if */
+	GAPS_PART = 4,		/* all operators take less than this part of the gaps */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
 
@@ -58,6 +60,13 @@ static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 		(in_long >= gap / 2 && site->longest_ns <= in_long / 2));
 }
 
+/* A loop of the program's, with a small operator in each round. */
+static bool is_mostly_gaps(const struct tp_site *site)
+{
+	return site->before && site->figure[TP_SITE_TIME] < site->figure[TP_SITE_GAP] / GAPS_PART &&
+	       site->figure[TP_SITE_CALLS] < site->figure[TP_SITE_GAP] / APIECE_NS;
+}
+
 /* Several long gaps a step, after more than one line: a loop of the program's, or torch gives large tensors
  * back between the layers of a model. */
 static bool is_scattered(const struct tp_site *site, uint64_t n_steps)
@@ -72,25 +81,32 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	struct tp_site site;
+	bool is_loop;
 	int64_t gap;
 	char a[32];
 
-	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1) ||
-	    !is_own_code(&site, sums->n_steps))
+	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1))
 		return false;
-	/* The others are the cost of asking for operators. */
-	gap = site.figure[TP_SITE_LONG];
+	is_loop = !is_own_code(&site, sums->n_steps);
+	if (is_loop && !is_mostly_gaps(&site))
+		return false;
+	/* Those that are not long are the cost of asking for operators. */
+	gap = site.figure[is_loop ? TP_SITE_GAP : TP_SITE_LONG];
 	if (gap > sums->ns[TP_CAT_OTHER])
 		gap = sums->ns[TP_CAT_OTHER];
 	advice->percent = tp_advice_percent(gap, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step is code of the host between two lines, outside operators",
-		 tp_show_percent(a, (double)gap, (double)sums->all_ns));
+		 "up to %s of a step is code of the host %s, outside operators",
+		 tp_show_percent(a, (double)gap, (double)sums->all_ns),
+		 is_loop ? "around many small operators of a line" : "between two lines");
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "do it less often, outside the loop, or by operators");
 	/* Between operators of one line much is torch's own. */
 	if (site.before == site.place && advice->percent < ONE_LINE_PERCENT)
 		return false;
+	/* What a loop came after is no matter. */
+	if (is_loop)
+		site.before = site.place;
 	tp_advice_gap(facts, &site, advice);
 	/* In a gap that no function is known of the thread may have waited for a core. */
 	return tp_advice_gap_function(facts, advice) ||
