@@ -26,6 +26,7 @@ enum {
 	ASKED_PERCENT = 20,	/* of a step; less, where their lines take as much as LINES_PERCENT: with one
 				 * operator for all more than the asking is saved */
 	LINES_PERCENT = 33,
+	OPTIMIZER_PERCENT = 30,	/* of a step: less is how an optimizer of torch's is in a small model */
 	FRAMES = 64,		/* of a stack, from inside */
 };
 
@@ -107,6 +108,17 @@ static bool is_of_engine(const struct tp_sites *sites, const struct tp_site *sit
 	return false;
 }
 
+static bool is_of_torchs_optimizer(const struct tp_sites *sites, const struct tp_site *site)
+{
+	return is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "");
+}
+
+static bool is_enough(double asked_percent, double lines_percent, bool is_torchs)
+{
+	return is_torchs ? asked_percent >= OPTIMIZER_PERCENT
+			 : asked_percent >= ASKED_PERCENT || lines_percent >= LINES_PERCENT;
+}
+
 static const char *todo_of(const struct tp_sites *sites, const struct tp_site *site)
 {
 	if (is_asked_in(sites, site, "/torch/_tensor_str.py", ""))
@@ -114,7 +126,7 @@ static const char *todo_of(const struct tp_sites *sites, const struct tp_site *s
 	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "_multi_tensor_"))
 		return "the optimizer updates one parameter after another, also with foreach=True: fused=True, "
 		       "where it has that";
-	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", ""))
+	if (is_of_torchs_optimizer(sites, site))
 		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
 	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
 }
@@ -148,7 +160,8 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	if (!most || (facts->trend && !strcmp(facts->trend->place, most->place)))
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
-	if (advice->percent < ASKED_PERCENT && tp_advice_percent(all, sums->all_ns) < LINES_PERCENT)
+	if (!is_enough(advice->percent, tp_advice_percent(all, sums->all_ns),
+		       is_of_torchs_optimizer(facts->overview->sites, most)))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
