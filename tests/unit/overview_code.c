@@ -39,6 +39,28 @@ Test(overview_code, sees_code_of_the_host_between_two_lines)
 	expect_rules(print(), (const char *[]){"host-code", NULL});
 }
 
+/* Another line has more time without operators, 15 ms of a step, but that is the cost of asking for them. */
+Test(overview_code, sees_code_of_the_host_beside_a_line_with_many_operators)
+{
+	const char *text;
+
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS + 2;
+
+		add_stack(1, at - 1);
+		for (uint32_t k = 0; k < 150; k++, at += 4 * MS / 10)
+			add(TP_REC_OP, "aten::addmm", at + MS / 10, at + 4 * MS / 10);
+		add_stack(2, at);
+		add(TP_REC_OP, "aten::mm", at + 12 * MS, (i + 1) * 100 * MS);
+	}
+	text = print();
+	expect_rules(text, (const char *[]){"host-code", NULL});
+	cr_expect(strstr(text, "up to 12.0 % of a step"), "%s", text);
+	cr_expect(strstr(text, "train.py:10 main and /home/me/train.py:20 main"), "%s", text);
+}
+
 /* A call between two operators of one line, which has many more that follow each other. */
 Test(overview_code, sees_code_of_the_host_in_one_line)
 {

@@ -16,6 +16,7 @@ enum {
 	LONG_STEPS = 3,		/* a long gap in one of so many */
 	SCATTERED = 2,		/* long gaps a step: more are not one piece of code */
 	APIECE_NS = 20000,	/* a gap, of many: more than it takes to ask for an operator, if */
+	LINES = 4,		/* that are looked at */
 	GAPS_PART = 4,		/* all operators take less than this part of the gaps */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
@@ -75,6 +76,21 @@ static bool is_scattered(const struct tp_site *site, uint64_t n_steps)
 	       site->figure[TP_SITE_LONG_GAPS] / SCATTERED > (int64_t)n_steps;
 }
 
+/* Of the lines with most of the time without operators the first that has code of the program's there. */
+static bool find_code(const struct tp_advice_facts *facts, struct tp_site *found, bool *is_loop)
+{
+	struct tp_site site[LINES];
+	const uint32_t n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, site, LINES);
+
+	for (uint32_t i = 0; i < n; i++) {
+		*is_loop = !is_own_code(&site[i], facts->sums->n_steps);
+		*found = site[i];
+		if (!*is_loop || is_mostly_gaps(found))
+			return true;
+	}
+	return false;
+}
+
 /* Waiting for data and collectives is in no gap. Threads may have gaps at once: no more than the
  * time in which nothing at all goes on. */
 static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -85,10 +101,7 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 	int64_t gap;
 	char a[32];
 
-	if (!tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1))
-		return false;
-	is_loop = !is_own_code(&site, sums->n_steps);
-	if (is_loop && !is_mostly_gaps(&site))
+	if (!find_code(facts, &site, &is_loop))
 		return false;
 	/* Those that are not long are the cost of asking for operators. */
 	gap = site.figure[is_loop ? TP_SITE_GAP : TP_SITE_LONG];
