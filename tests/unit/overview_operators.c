@@ -104,6 +104,12 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
 	set_up();
 	add_extra(TP_NAME_COMPILED "0/0", 61 * MS);
 	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
+	/* Random numbers, as for data; an order of them is none. */
+	for (uint32_t i = 0; i < 4; i++) {
+		set_up();
+		add_extra((const char *[]){"aten::randperm", "aten::randn", "aten::normal_", "aten::uniform_"}[i], 61 * MS);
+		cr_expect_eq(strstr(print(), "\n  extra-operators") != NULL, !i, "%u: %s", i, print());
+	}
 	/* The other line runs layers, and the function is a module's forward(). */
 	set_up();
 	add_extra("aten::linalg_svd", 61 * MS);

@@ -180,6 +180,18 @@ static void take_loading(struct tp_sites *sites, struct thread *thread, const st
 	tp_sites_charge(sites, row_of(sites, event), TP_SITE_EPOCHS, 1);
 }
 
+/* Tensors of random numbers: data that stand for others, noise. An order is none. */
+static bool makes_random(const struct tp_event *event)
+{
+	static const char *const begins[] = {"aten::rand", "aten::normal", "aten::uniform_"};
+	const struct tp_string *name = event->name;
+
+	for (uint32_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++)
+		if (tp_begins(name->bytes, name->n_bytes, begins[i]))
+			return !tp_begins(name->bytes, name->n_bytes, "aten::randperm");
+	return false;
+}
+
 static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 {
 	const struct tp_sites_process *proc = &sites->proc[event->proc->at];
@@ -220,8 +232,8 @@ static void take_operator(struct tp_sites *sites, const struct tp_event *event)
 			const int64_t gap_ns = tp_add(thread->gap_ns, since_last(proc, thread, event));
 
 			tp_sites_add_time(sites, row, proc->step_at, thread->outer.ns);
-			thread->outer.is_trainers = event->thread->is_main;
-			if (event->thread->is_main)
+			thread->outer.is_trainers = event->thread->is_main && !makes_random(event);
+			if (thread->outer.is_trainers)
 				tp_sites_charge(sites, at, TP_SITE_TRAINER, thread->outer.ns);
 			take_gap(row, thread, gap_ns);
 			thread->outer.step_at = proc->step_at;

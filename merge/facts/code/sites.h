@@ -47,7 +47,8 @@ enum tp_site_figure {
 	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
 	TP_SITE_GRAD_CALLS,	/* and those that record one */
-	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread */
+	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread, without those
+				 * that make tensors of random numbers */
 	TP_SITE_WORKER,		/* ns in operators of a data loader's workers */
 	TP_SITE_EPOCHS,		/* orders of samples that its loader made */
 	TP_SITE_COLLECTIVES,	/* collectives that it calls itself, not in the backward pass */
