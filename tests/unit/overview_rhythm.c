@@ -119,6 +119,12 @@ static int64_t slower_in_few(uint32_t step)
 	return 20 + step / 2 - (step >= 12 && step < 16 ? 4 : 0);
 }
 
+/* Hardly, until another program begins. */
+static int64_t slower_at_the_end(uint32_t step)
+{
+	return 20 + step / 9 + (step >= 27 ? 14 : 0);
+}
+
 static int64_t slower_at_once(uint32_t step)
 {
 	return jitter(step) + (step > 60 ? 40 : 0);
@@ -225,4 +231,5 @@ Test(overview_rhythm, sees_steps_that_get_slower_and_slower)
 	expect_rule(print(slower_at_once, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	cr_expect(strstr(print(slower_in_few, 1000, 36, TP_PHASE_WAIT), "in the first quarter of the run"));
 	expect_rule(print(slower_at_once, 1000, 36, TP_PHASE_WAIT), NULL);
+	expect_rule(print(slower_at_the_end, 1000, 36, TP_PHASE_WAIT), NULL);
 }

@@ -15,13 +15,15 @@ enum {
 	FEW_PARTS = 4,		/* of a short one, whose parts of few steps may differ by chance */
 	PART_LEAST = 4,
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
+	FEW_RISE = 12,		/* of few parts each rises by one of so many parts of that: what grows with
+				 * the square of the steps rises by a sixth first */
 };
 
 /* False: not each of so many parts is slower than the one before, or the last one not by enough. */
 static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int64_t *first, int64_t *last)
 {
 	const uint32_t n = steps->n / parts;
-	int64_t median = 0, before;
+	int64_t median = 0, before, least = INT64_MAX;
 
 	if (n < PART_LEAST)
 		return false;
@@ -30,11 +32,12 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 		median = tp_rhythm_median(steps, steps->n - (parts - part) * n, n);
 		if (!part)
 			*first = median;
-		else if (median <= before)
-			return false;
+		else if (median - before < least)
+			least = median - before;
 	}
 	*last = median;
-	return *last / SLOWER_PERCENT >= *first / 100;
+	return least > 0 && (parts > FEW_PARTS || least >= (*last - *first) / FEW_RISE) &&
+	       *last / SLOWER_PERCENT >= *first / 100;
 }
 
 bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
