@@ -66,6 +66,24 @@ static void add_epochs(uint32_t n)
 	}
 }
 
+/* Each step of 100 ms waits for so many by the ledger; four of them were recorded, or none. */
+static const char *print_waits(int64_t ms, bool is_recorded)
+{
+	set_up();
+	for (uint32_t i = 0; i < 40; i++)
+		fake_step_row(&fake, proc, i, i * 100 * MS, 100 * MS)->data_wait_ns = ms * MS;
+	if (is_recorded)
+		add_steps();
+	return print();
+}
+
+Test(overview_data, tells_of_steps_that_were_not_recorded_from_more_waiting_on)
+{
+	expect_rules(print_waits(11, true), (const char *[]){"data-loading", NULL});
+	expect_rules(print_waits(11, false), (const char *[]){NULL});
+	expect_rules(print_waits(16, false), (const char *[]){"data-loading", NULL});
+}
+
 Test(overview_data, waits_at_the_begin_of_epochs_are_not_the_datasets)
 {
 	add_epochs(8);

@@ -17,6 +17,7 @@ enum {
 	EPOCHS_LEAST = 4,	/* that loaders begin, */
 	EPOCHS_PERCENT = 80,	/* in so many of the steps */
 	FIRST_PERCENT = 25,	/* so many steps are first ones of epochs at most, else epochs are the loop */
+	LEDGER_PERCENT = 15,	/* of the steps, where none was recorded: no more is known of them */
 };
 
 bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_sums *sums,
@@ -117,6 +118,8 @@ bool tp_advice_data(struct tp_advice_facts *facts, struct tp_advice *advice)
 	leave_out_first_steps(facts->run, &wait, &all);
 	has_workers = tp_advice_has_workers(facts->overview, &has_none);
 	advice->percent = tp_advice_percent(wait, all);
+	if (!facts->sums->n_steps && advice->percent < LEDGER_PERCENT)
+		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "%s of step time is spent waiting for data%s",
 		 tp_show_percent(a, (double)wait, (double)all),
