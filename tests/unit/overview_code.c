@@ -86,8 +86,8 @@ Test(overview_code, sees_code_of_the_host_in_one_line)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
-/* In each step many operators of line 20, each so long and after such a gap, then a large one of line 10. */
-static void add_loop(int64_t gap, int64_t each)
+/* In each step so many operators of line 20, each after such a gap, then a large one of line 10. */
+static void add_loop(uint32_t n, int64_t gap, int64_t each)
 {
 	proc->n_devices = 0;
 	add_two_lines();
@@ -95,7 +95,7 @@ static void add_loop(int64_t gap, int64_t each)
 		int64_t at = i * 100 * MS + 1;
 
 		add_stack(2, at);
-		for (uint32_t k = 0; k < 1010; k++, at += gap + each)
+		for (uint32_t k = 0; k < n; k++, at += gap + each)
 			add(TP_REC_OP, "aten::add", at + gap, at + gap + each);
 		add_stack(1, at + 1);
 		add(TP_REC_OP, "aten::mm", at + 2, (i + 1) * 100 * MS);
@@ -105,15 +105,23 @@ static void add_loop(int64_t gap, int64_t each)
 Test(overview_code, sees_a_loop_with_a_small_operator_in_each_round)
 {
 	static const struct {
+		uint32_t n;
 		int64_t gap, each;
 		bool is_told;
-	} row[] = {{80000, 10000, true}, {60000, 16000, false}, {20100, 1000, true}, {19900, 1000, false}};
+	} row[] = {
+		{1010, 80000, 10000, true},
+		{1010, 60000, 16000, false},
+		{1010, 20100, 1000, true},
+		{1010, 19900, 1000, false},
+		/* Less than 20 % of a step. */
+		{700, 28000, 1000, false},
+	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const char *text;
 
 		advice_gpu_init();
-		add_loop(row[i].gap, row[i].each);
+		add_loop(row[i].n, row[i].gap, row[i].each);
 		text = print();
 		cr_expect_eq(strstr(text, "\n  host-code ") != NULL, row[i].is_told, "%u: %s", i, text);
 		cr_expect(!row[i].is_told || strstr(text, "between operators of /home/me/train.py:20 main"), "%u: %s",

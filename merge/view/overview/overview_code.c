@@ -16,8 +16,8 @@ enum {
 	LONG_STEPS = 3,		/* a long gap in one of so many */
 	SCATTERED = 2,		/* long gaps a step: more are not one piece of code */
 	APIECE_NS = 20000,	/* a gap, of many: more than it takes to ask for an operator, if */
-	LINES = 4,		/* that are looked at */
 	GAPS_PART = 4,		/* all operators take less than this part of the gaps */
+	LINES = 4,		/* that are looked at */
 };
 static const double MORE = 1.2;	/* than one gap: samples of a function count */
 
@@ -114,12 +114,12 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 		 is_loop ? "around many small operators of a line" : "between two lines");
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "do it less often, outside the loop, or by operators");
-	/* Between operators of one line much is torch's own. */
-	if (site.before == site.place && advice->percent < ONE_LINE_PERCENT)
-		return false;
 	/* What a loop came after is no matter. */
 	if (is_loop)
 		site.before = site.place;
+	/* Between operators of one line much is torch's own. */
+	if (site.before == site.place && advice->percent < ONE_LINE_PERCENT)
+		return false;
 	tp_advice_gap(facts, &site, advice);
 	/* In a gap that no function is known of the thread may have waited for a core. */
 	return tp_advice_gap_function(facts, advice) ||
