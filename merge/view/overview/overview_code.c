@@ -109,9 +109,9 @@ static bool judge_longest(const struct tp_advice_facts *facts, struct tp_advice 
 		gap = sums->ns[TP_CAT_OTHER];
 	advice->percent = tp_advice_percent(gap, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step is code of the host %s, outside operators",
+		 "up to %s of a step is code of the host between %s",
 		 tp_show_percent(a, (double)gap, (double)sums->all_ns),
-		 is_loop ? "around many small operators of a line" : "between two lines");
+		 is_loop ? "the small operators of a loop" : "two lines, outside operators");
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "do it less often, outside the loop, or by operators");
 	/* What a loop came after is no matter. */
