@@ -71,39 +71,31 @@ const struct tp_loss tp_heap_losses[] = {
     {NULL, NULL, false, false},
 };
 
-static uint64_t add_windows(const struct tp_run *run, const struct tp_proc *proc, const char *key,
-			    bool is_running)
+static uint64_t add_key(const struct tp_run *run, const char *key, bool is_running, bool with_workers)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < run->n_windows; i++) {
-		uint64_t value;
+	for (uint32_t p = 0; p < run->n_procs; p++) {
+		uint64_t own = 0;
 
-		if (run->window[i].proc != proc)
+		if (run->proc[p]->worker && !with_workers)
 			continue;
-		value = tp_fact_u64(run->window[i].totals, key, 0);
-		sum = is_running ? value > sum ? value : sum : sum + value;
+		for (uint32_t i = 0; i < run->n_windows; i++) {
+			uint64_t value;
+
+			if (run->window[i].proc != run->proc[p])
+				continue;
+			value = tp_fact_u64(run->window[i].totals, key, 0);
+			own = is_running ? value > own ? value : own : own + value;
+		}
+		sum += own;
 	}
-	return sum;
-}
-
-static uint64_t add_key(const struct tp_run *run, const char *key, bool is_running)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < run->n_procs; i++)
-		sum += add_windows(run, run->proc[i], key, is_running);
 	return sum;
 }
 
 uint64_t tp_totals_add_ranks(const struct tp_run *run, const char *key)
 {
-	uint64_t sum = 0;
-
-	for (uint32_t i = 0; i < run->n_procs; i++)
-		if (!run->proc[i]->worker)
-			sum += add_windows(run, run->proc[i], key, true);
-	return sum;
+	return add_key(run, key, true, false);
 }
 
 uint64_t tp_totals_add(const struct tp_run *run, const char *key, bool is_running)
@@ -113,11 +105,11 @@ uint64_t tp_totals_add(const struct tp_run *run, const char *key, bool is_runnin
 	char each[64];
 
 	if (!star)
-		return add_key(run, key, is_running);
+		return add_key(run, key, is_running, true);
 	for (uint8_t kind = TP_REC_CALL; kind <= TP_REC_OVERHEAD; kind++) {
 		snprintf(each, sizeof(each), "%.*s%s%s", (int)(star - key), key,
 			 tp_kind_text(kind), star + 1);
-		sum += add_key(run, each, is_running);
+		sum += add_key(run, each, is_running, true);
 	}
 	return sum;
 }
