@@ -17,14 +17,6 @@ static bool is_in(const struct tp_frame *frame, const char *file)
 	return frame->is_python && strstr(frame->file, "torch/utils/data/") && tp_ends(frame->file, file);
 }
 
-/* The last part of a qualified name: "__next__" of "Iter.__next__". */
-static bool is_called(const struct tp_frame *frame, const char *name)
-{
-	const char *dot = strrchr(frame->function, '.');
-
-	return !strcmp(dot ? dot + 1 : frame->function, name);
-}
-
 bool tp_load_is_inside(const struct tp_frame *frame, uint32_t n, uint32_t at)
 {
 	for (uint32_t i = at + 1; i < n; i++)
@@ -39,7 +31,7 @@ static enum tp_load_stage stage_of_fetch(const struct tp_frame *frame, uint32_t 
 	static const char *const asks[] = {"__getitem__", "__getitems__", "__iter__", "__next__"};
 	const struct tp_frame *called;
 
-	if (!at || !is_called(&frame[at], "fetch"))
+	if (!at || !tp_frame_is_called(&frame[at], "fetch"))
 		return TP_LOAD_FETCH;
 	called = &frame[at - 1];
 	if (is_in(called, "/_utils/collate.py"))
@@ -47,33 +39,33 @@ static enum tp_load_stage stage_of_fetch(const struct tp_frame *frame, uint32_t 
 	if (is_in(called, "/_utils/fetch.py") || strstr(frame[at].function, "Iterable"))
 		return TP_LOAD_FETCH;
 	for (uint32_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
-		if (is_called(called, asks[i]))
+		if (tp_frame_is_called(called, asks[i]))
 			return TP_LOAD_FETCH;
 	return TP_LOAD_COLLATE;
 }
 
 static enum tp_load_stage stage_of_loader(const struct tp_frame *frame)
 {
-	if (is_called(frame, "_next_index"))
+	if (tp_frame_is_called(frame, "_next_index"))
 		return TP_LOAD_SAMPLER;
-	if (is_called(frame, "_try_get_data"))
+	if (tp_frame_is_called(frame, "_try_get_data"))
 		return TP_LOAD_AWAIT;
-	if (is_called(frame, "__init__") || is_called(frame, "_shutdown_workers") ||
-	    is_called(frame, "_get_iterator") || is_called(frame, "_reset"))
+	if (tp_frame_is_called(frame, "__init__") || tp_frame_is_called(frame, "_shutdown_workers") ||
+	    tp_frame_is_called(frame, "_get_iterator") || tp_frame_is_called(frame, "_reset"))
 		return TP_LOAD_START;
 	return TP_LOAD_OTHER;
 }
 
 bool tp_load_is_worker_loop(const struct tp_frame *frame)
 {
-	return is_in(frame, "/_utils/worker.py") && is_called(frame, "_worker_loop");
+	return is_in(frame, "/_utils/worker.py") && tp_frame_is_called(frame, "_worker_loop");
 }
 
 /* A queue below the worker's loop: batches go out by put, indices come in by get. */
 static enum tp_load_stage stage_of_worker(const struct tp_frame *frame, uint32_t at)
 {
 	for (uint32_t i = 0; i < at; i++)
-		if (is_called(&frame[i], "put"))
+		if (tp_frame_is_called(&frame[i], "put"))
 			return TP_LOAD_SEND;
 	return TP_LOAD_AWAIT;
 }

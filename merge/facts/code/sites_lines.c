@@ -248,12 +248,14 @@ static bool learns(const struct tp_site *line)
 }
 
 /* Of a module that has layers: it makes what they are given. */
-static bool is_in_forward(const struct tp_site *of, const struct tp_site *line, uint32_t n)
+static bool is_in_forward(const struct tp_sites *sites, const struct tp_site *of, const struct tp_site *line,
+			  uint32_t n)
 {
-	const char *function = strrchr(of->place, ' '), *name = function ? strrchr(function, '.') : NULL;
+	struct tp_frame frame;
 	bool has_layers = false;
 
-	if (!function || strcmp(name ? name + 1 : function + 1, "forward") != 0)
+	if (!tp_hostmem_find_line(tp_sites_stacks(sites), of->of_stack, &frame) ||
+	    !tp_frame_is_called(&frame, "forward"))
 		return false;
 	for (uint32_t i = 0; i < n && !has_layers; i++)
 		has_layers = learns(&line[i]) && tp_sites_is_same_function(&line[i], of);
@@ -280,7 +282,7 @@ int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap)
 	uint32_t n_left = FORWARDS;
 	int64_t sum = 0;
 
-	while (most && is_in_forward(most, line, n))
+	while (most && is_in_forward(sites, most, line, n))
 		most = n_left-- ? find_extra(line, n, most->figure[TP_SITE_TRAINER]) : NULL;
 	for (uint32_t i = 0; most && i < n; i++)
 		if (!learns(&line[i]) && tp_sites_is_same_function(&line[i], most))

@@ -266,6 +266,13 @@ uint64_t tp_stacks_orphans(const struct tp_stacks *stacks)
 	return stacks->n_orphans;
 }
 
+bool tp_frame_is_called(const struct tp_frame *frame, const char *name)
+{
+	const char *dot = strrchr(frame->function, '.');
+
+	return !strcmp(dot ? dot + 1 : frame->function, name);
+}
+
 const struct tp_fact tp_fact_stacks = {
 	.name = "stacks",
 	.bytes = sizeof(struct tp_stacks),

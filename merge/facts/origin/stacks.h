@@ -36,6 +36,9 @@ struct tp_frame {
 	bool is_cut;		/* what is outside it is not known */
 };
 
+/* By the last part of its qualified name: "__next__" of "Iter.__next__". */
+bool tp_frame_is_called(const struct tp_frame *frame, const char *name);
+
 /*
  * Reads symbols for these stacks (those numbers n for which wanted[n] is not 0; NULL: of all), says
  * how far it is on a terminal. Before tp_stacks_frames. 0 or -ENOMEM.
