@@ -37,10 +37,7 @@ static void give(struct tp_event event)
 
 static const struct tp_string *code(const char *function)
 {
-	char name[200];
-	int n = snprintf(name, sizeof(name), "%s%c/home/me/train.py", function, 0);
-
-	return fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+	return fake_pyframe(&fake, function, "/home/me/train.py");
 }
 
 static void frame_of(uint32_t stack, uint32_t outer, const struct tp_string *function, uint32_t line)

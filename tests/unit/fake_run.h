@@ -99,6 +99,15 @@ static inline const struct tp_string *fake_text(struct fake *fake, const char *n
 	return fake_string(fake, TP_STRING_TEXT, name, (uint32_t)strlen(name));
 }
 
+/* A function of Python's, in that file. */
+static inline const struct tp_string *fake_pyframe(struct fake *fake, const char *function, const char *file)
+{
+	char text[200];
+	int n = snprintf(text, sizeof(text), "%s%c%s", function, 0, file);
+
+	return fake_string(fake, TP_STRING_PYFRAME, text, (uint32_t)n);
+}
+
 /* A worker of its data loader's. */
 static inline struct tp_proc *fake_worker(struct fake *fake, const struct tp_proc *rank, uint32_t number)
 {

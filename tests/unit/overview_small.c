@@ -50,44 +50,36 @@ Test(overview_small, sees_no_loop_where_one_operator_has_many_nodes)
 	expect_rules(print(), (const char *[]){NULL});
 }
 
+static const char *print_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
+{
+	advice_gpu_init();
+	add_small(n, n_lines, each, gap);
+	return print();
+}
+
 Test(overview_small, sees_lines_that_ask_for_many_small_operators)
 {
 	const char *text;
 
-	add_small(400, 1, 8000, 4000);
-	text = print();
+	text = print_small(400, 1, 8000, 4000);
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "one line calls 400 per step, 8.00 us each"), "%s", text);
 	cr_expect(strstr(text, "/home/me/train.py:20 main"), "%s", text);
 	/* Of two lines of one function, on a slower machine. */
-	advice_gpu_init();
-	add_small(400, 2, 24000, 3000);
-	text = print();
+	text = print_small(400, 2, 24000, 3000);
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "one line calls 200 per step, 24.0 us each"), "%s", text);
 	/* Less to ask for them, where they take a third of a step and where they do not. */
-	advice_gpu_init();
-	add_small(280, 1, 22000, 2800);
-	text = print();
+	text = print_small(280, 1, 22000, 2800);
 	expect_rules(text, (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(text, "up to 16.2 % of a step"), "%s", text);
-	advice_gpu_init();
-	add_small(280, 1, 8000, 2800);
-	expect_rules(print(), (const char *[]){NULL});
+	expect_rules(print_small(280, 1, 8000, 2800), (const char *[]){NULL});
 	/* Few, those that take longer than to ask for them, larger ones, with a device. */
-	advice_gpu_init();
-	add_small(150, 1, 8000, 4000);
-	expect_rules(print(), (const char *[]){NULL});
-	advice_gpu_init();
-	add_small(300, 1, 24000, 1000);
-	expect_rules(print(), (const char *[]){NULL});
-	advice_gpu_init();
-	add_small(210, 1, 45000, 20000);
-	expect_rules(print(), (const char *[]){NULL});
+	expect_rules(print_small(150, 1, 8000, 4000), (const char *[]){NULL});
+	expect_rules(print_small(300, 1, 24000, 1000), (const char *[]){NULL});
+	expect_rules(print_small(210, 1, 45000, 20000), (const char *[]){NULL});
 	/* Their work takes most: to ask for them takes 3 us of 22, and a gap of 2. */
-	advice_gpu_init();
-	add_small(250, 1, 22000, 2600);
-	expect_rules(print(), (const char *[]){NULL});
+	expect_rules(print_small(250, 1, 22000, 2600), (const char *[]){NULL});
 	advice_gpu_init();
 	add_small(400, 1, 8000, 4000);
 	proc->n_devices = 1;
@@ -130,11 +122,8 @@ static void add_optimizer(const char *name)
 /* A function of `file` asks for the small operators that are there. */
 static const char *print_inside_of(const char *function, const char *file)
 {
-	char name[100];
-	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
-
 	add_line(4, 79);
-	event[n_events - 1].name = fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n);
+	event[n_events - 1].name = fake_pyframe(&fake, function, file);
 	event[n_events - 1].len = 2;
 	for (uint32_t i = 0; i < n_events; i++)
 		if (event[i].kind == TP_REC_STACK && event[i].link == 2)

@@ -112,10 +112,7 @@ static uint32_t stack_of(struct tp_proc *of, uint32_t window, uint32_t number)
 
 static const struct tp_string *python(const char *function, const char *file)
 {
-	char text[200];
-	int n = snprintf(text, sizeof(text), "%s%c%s", function, 0, file);
-
-	return fake_string(&fake, TP_STRING_PYFRAME, text, (uint32_t)n);
+	return fake_pyframe(&fake, function, file);
 }
 
 /* ---- one number for equal stacks ---- */

@@ -41,12 +41,10 @@ static struct tp_event *add(int64_t time, uint8_t kind, uint64_t address, uint64
 static void python(uint32_t number, uint32_t outer, const char *function, const char *file,
 		   uint32_t line)
 {
-	char text[200];
-	int n = snprintf(text, sizeof(text), "%s%c%s", function, 0, file);
 	struct tp_event *event = add(0, TP_REC_FRAME, line, outer, number);
 
 	event->flags = TP_FRAME_PYTHON | (outer ? 0 : TP_FRAME_ENTRY);
-	event->name = fake_string(&fake, TP_STRING_PYFRAME, text, (uint32_t)n);
+	event->name = fake_pyframe(&fake, function, file);
 }
 
 static void step(uint32_t number, int64_t begin, int64_t end)
