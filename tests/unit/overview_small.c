@@ -119,15 +119,29 @@ static void add_optimizer(const char *name)
 	add_optimizer_of(name, 440);
 }
 
+/* Line 79 of a function, which `outer` calls. */
+static void add_call(uint32_t stack, uint32_t outer, const char *function, const char *file)
+{
+	add_line(stack, 79);
+	event[n_events - 1].name = fake_pyframe(&fake, function, file);
+	event[n_events - 1].len = outer;
+}
+
+/* Of every four operators with a stack so many get another. */
+static void move_stacks(uint32_t from, uint32_t to, uint32_t of_four)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STACK && event[i].link == from && n++ % 4 < of_four)
+			event[i].link = to;
+}
+
 /* A function of `file` asks for the small operators that are there. */
 static const char *print_inside_of(const char *function, const char *file)
 {
-	add_line(4, 79);
-	event[n_events - 1].name = fake_pyframe(&fake, function, file);
-	event[n_events - 1].len = 2;
-	for (uint32_t i = 0; i < n_events; i++)
-		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
-			event[i].link = 4;
+	add_call(4, 2, function, file);
+	move_stacks(2, 4, 4);
 	return print();
 }
 
@@ -198,6 +212,43 @@ Test(overview_small, names_the_switch_of_an_optimizer_that_goes_from_parameter_t
 	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
 	/* Operators between the steps are not the optimizer's. */
 	text = print_from("/v/lib/python3.11/site-packages/torch/optim/swa_utils.py", NULL);
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
+/* A library's fit(), which line 20 calls: its optimizer runs the model, in that file, as a closure, and then
+ * asks for so many of four operators itself. Line 21 has as many of its own. */
+static const char *print_fit(const char *model, uint32_t of_four)
+{
+	advice_gpu_init();
+	add_small(440, 2, 8000, 4000);
+	add_call(4, 2, "fit", "/v/lib/python3.11/site-packages/fitter/loop.py");
+	add_call(5, 4, "step", "/v/lib/python3.11/site-packages/torch/optim/adam.py");
+	add_call(6, 5, "forward", model);
+	add_call(7, 6, "_call_impl", "/v/lib/python3.11/site-packages/torch/nn/modules/module.py");
+	add_call(8, 3, "read", "/v/lib/python3.11/site-packages/reader/read.py");
+	move_stacks(2, 5, of_four);
+	/* The last one is of the other kind. */
+	add_stack(of_four > 2 ? 7 : 5, 30 * MS + 440 * 8000 + 1);
+	add(TP_REC_OP, "aten::add", 30 * MS + 440 * 8000 + 2, 30 * MS + 440 * 8000 + 900);
+	move_stacks(2, 7, 4);
+	move_stacks(3, 8, 4);
+	return print();
+}
+
+Test(overview_small, names_what_most_operators_of_a_librarys_call_are_asked_for_by)
+{
+	static const char model[] = "/v/lib/python3.11/site-packages/fitter/model.py",
+			  transformer[] = "/v/lib/python3.11/site-packages/torch/nn/modules/transformer.py";
+	const char *text = print_fit(model, 1);
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "/home/me/train.py:20 main > fitter/model.py:79 forward\n"), "%s", text);
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+	text = print_fit(model, 3);
+	cr_expect(strstr(text, "/home/me/train.py:20 main > fitter/loop.py:79 fit\n"), "%s", text);
+	cr_expect(strstr(text, "fused=True or foreach=True"), "%s", text);
+	text = print_fit(transformer, 1);
+	cr_expect(strstr(text, "/home/me/train.py:20 main > fitter/loop.py:79 fit\n"), "%s", text);
 	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "merge/facts/code/sample_inside.h"
+#include "merge/facts/code/inside.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
 #include "runtime/base/own_python.h"
@@ -17,7 +17,7 @@ enum { FRAMES_MAX = 512 };
 
 struct state {
 	struct tp_sample_owners owners;	/* first: what readers see */
-	struct tp_sample_inside inside;
+	struct tp_inside inside;
 	struct tp_keyed row_by, caller_by;
 	struct tp_tally lines, caller_lines;
 	uint32_t cap_rows, cap_callers, cap_counted;
@@ -38,7 +38,7 @@ static void free_state(void *opaque)
 	free(state->owners.row);
 	free(state->owners.caller);
 	free(state->counted);
-	tp_sample_inside_free(&state->inside);
+	tp_inside_free(&state->inside);
 	tp_keyed_free(&state->row_by);
 	tp_keyed_free(&state->caller_by);
 	tp_tally_free(&state->lines);
@@ -182,7 +182,7 @@ static void count_stack(struct state *state, uint32_t which)
 	owner = &state->owners.row[row];
 	tp_samples_count_line(&state->lines, row, &key.frame, met->sum.n, &owner->line_n, &owner->frame);
 	if (key.stage == TP_LOAD_NONE && !key.is_in_torch && key.frame.function[0])
-		tp_sample_inside_add(&state->inside, row, which, frame, at, met->sum.n);
+		tp_inside_add(&state->inside, row, which, frame, at, met->sum.n);
 	if (met->sum.n > met->sum.collects &&
 	    (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch)))
 		count_callers(state, which, frame + at, n - at, met->where, met->sum.n - met->sum.collects);
@@ -203,6 +203,16 @@ static int compare_rows(const void *a, const void *b)
 	return x->frame.function_id < y->frame.function_id ? -1 : 1;
 }
 
+static void choose_inside(struct state *state)
+{
+	for (uint32_t i = 0; i < state->inside.n_rows; i++) {
+		const struct tp_inside_row *row = &state->inside.row[i];
+		struct tp_sample_owner *owner = &state->owners.row[row->owner];
+
+		owner->inside = tp_inside_better(row, owner->inside, owner->sum.n);
+	}
+}
+
 static void end_owners(void *opaque)
 {
 	struct state *state = opaque;
@@ -211,7 +221,7 @@ static void end_owners(void *opaque)
 	/* Without names there are no rows either: memory was out. */
 	for (uint32_t i = 0; samples->n_rows && i < samples->n_met; i++)
 		count_stack(state, i);
-	tp_sample_inside_choose(&state->inside, state->owners.row);
+	choose_inside(state);
 	if (state->owners.n_rows)
 		qsort(state->owners.row, state->owners.n_rows, sizeof(*state->owners.row), compare_rows);
 }

@@ -22,7 +22,7 @@ struct tp_sample_owner {
 	struct tp_frame frame;	/* function "": none of the stack is the user's; its line: most samples */
 	struct tp_samples_sum sum;
 	uint64_t line_n;
-	const struct tp_inside_row *inside;	/* sample_inside.h; NULL: none */
+	const struct tp_inside_row *inside;	/* inside.h; NULL: none */
 };
 
 /* A function of the user's with all that it calls: samples of the training thread, in steps. */

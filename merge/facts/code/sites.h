@@ -67,6 +67,7 @@ struct tp_site {
 
 struct tp_sites;
 struct tp_stacks;
+struct tp_frame;
 
 extern const struct tp_fact tp_fact_sites;
 
@@ -90,6 +91,14 @@ uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
  * further out than the lines: "train.py main, from line 17 to line 20". From a line back to one above it,
  * who called it is named, too: it may be two calls. False: there is none. */
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap);
+
+/* Operators of the line in whose stack what it calls, frame[0] to frame[n - 1], innermost first, is such. */
+typedef bool tp_sites_choose(const struct tp_frame *frame, uint32_t n);
+int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose);
+/* The library's function that has most of that figure of the line (inside.h), "peft/tuners/lora.py:7 forward",
+ * cut, in buf. False: there is none. */
+bool tp_sites_inside(const struct tp_sites *sites, const struct tp_proc *proc, const struct tp_site *line,
+		     enum tp_site_figure by, char *buf, uint32_t cap);
 
 /* The figure of all lines of all processes. */
 int64_t tp_sites_sum(const struct tp_sites *sites, enum tp_site_figure figure);

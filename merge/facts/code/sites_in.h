@@ -2,7 +2,8 @@
 /*
  * sites_in.h - the inside of sites.h: sites.c has rows by process and stack, sites_lines.c finds their
  * lines and sums them up, sites_between.c says where a gap is, sites_steps.c what takes longer in some
- * steps, sites_inner.c what Python does inside nodes of the backward pass
+ * steps, sites_inner.c what Python does inside nodes of the backward pass, sites_inside.c
+ * what a line calls
  */
 #ifndef TP_MERGE_SITES_IN_H
 #define TP_MERGE_SITES_IN_H

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "merge/facts/code/thread_times.h"
-#include "merge/kit/sum.h"
 #include "runtime/base/text.h"
 
 enum {
@@ -21,13 +20,25 @@ enum {
 	SEVERE_PERCENT = 35,
 };
 
+void tp_advice_place(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		     const struct tp_site *site, enum tp_site_figure by, struct tp_advice *advice)
+{
+	char inside[200];
+	struct tp_text out;
+
+	tp_text_init(&out, advice->place, sizeof(advice->place));
+	tp_text_str(&out, site->place);
+	if (tp_sites_inside(facts->overview->sites, proc, site, by, inside, sizeof(inside)))
+		tp_text_fmt(&out, " > %s", inside);
+}
+
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice)
 {
 	struct tp_site site;
 
 	if (tp_sites_top(facts->overview->sites, proc, by, &site, 1))
-		snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+		tp_advice_place(facts, proc, &site, by, advice);
 }
 
 /* ---- the table ---- */
@@ -148,82 +159,16 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 	tp_out_title(out, "Nothing stands out; the largest parts of a step: %s.", parts);
 }
 
-static int64_t less(int64_t all, int64_t part)
+/* They say that some steps are slow. */
+static bool is_of_some_steps(tp_advice_judge *judge)
 {
-	return all > part ? tp_sub(all, part) : 0;
+	return judge == tp_advice_period || judge == tp_advice_epochs || judge == tp_advice_stalls;
 }
 
-static void leave_out_first_step(const struct tp_gpu_time *time, const struct tp_gpu_device *device,
-				 struct tp_gpu_figures *gpu)
+/* And these judge by all steps, too, or come before those. */
+static bool is_of_all_steps(tp_advice_judge *judge)
 {
-	uint32_t n;
-	const struct tp_gpu_step *step = tp_gpu_time_steps(time, device->proc, &n);
-	const struct tp_gpu_figures *first = device->step;
-
-	if (!device->has_steps || !n || step[0].index)
-		return;
-	gpu->all_ns = less(gpu->all_ns, first->all_ns);
-	gpu->busy_ns = less(gpu->busy_ns, first->busy_ns);
-	gpu->kernel_ns = less(gpu->kernel_ns, first->kernel_ns);
-	gpu->copy_ns = less(gpu->copy_ns, first->copy_ns);
-	gpu->compute_copy_ns = less(gpu->compute_copy_ns, first->compute_copy_ns);
-	gpu->sm_ns = gpu->sm_ns > first->sm_ns ? gpu->sm_ns - first->sm_ns : 0;
-	for (uint32_t i = 0; i < TP_IDLE_N; i++)
-		gpu->idle_ns[i] = less(gpu->idle_ns[i], first->idle_ns[i]);
-}
-
-/* In a run's first step libraries are loaded and plans made while the device waits: where others were
- * recorded, too, advice is about those. */
-static void note_devices(struct tp_advice_facts *facts)
-{
-	const struct tp_overview *overview = facts->overview;
-	bool is_first;
-
-	facts->n_steps = facts->sums->n_steps;
-	facts->all_ns = facts->sums->all_ns;
-	facts->is_first_left_out = overview->n_first_steps && overview->n_first_steps < facts->n_steps;
-	is_first = overview->n_first_steps && !facts->is_first_left_out;
-	facts->habits = is_first ? &overview->first_habits : &overview->habits;
-	facts->wait_ns = is_first ? overview->first_wait_ns : overview->wait_ns;
-	for (uint32_t i = 0; i < tp_gpu_time_count(overview->gpu); i++) {
-		const struct tp_gpu_device *device = tp_gpu_time_at(overview->gpu, i);
-
-		tp_gpu_add(&facts->gpu, &device->total);
-		if (facts->is_first_left_out)
-			leave_out_first_step(overview->gpu, device, &facts->gpu);
-	}
-	if (!facts->is_first_left_out)
-		return;
-	facts->n_steps -= overview->n_first_steps;
-	for (uint32_t i = 0; i < overview->n_procs; i++) {
-		const struct tp_breakdown *breakdown = overview->proc[i].breakdown;
-
-		if (breakdown->n_steps && !breakdown->step[0].index)
-			facts->all_ns = less(facts->all_ns, tp_overview_step_ns(&breakdown->step[0]));
-	}
-}
-
-/* Where every n-th step is slow, and windows lie between those, recorded steps are a part of the run's time
- * only: this one. */
-static double find_part(const struct tp_advice_facts *facts)
-{
-	double all_ns = 0, recorded_ns;
-	uint64_t n = 0;
-
-	for (uint32_t p = 0; p < facts->overview->n_procs; p++) {
-		const struct tp_overview_proc *proc = &facts->overview->proc[p];
-
-		for (uint32_t i = 0; i < proc->n_ledger; i++) {
-			if (!proc->ledger[i].index)
-				continue;
-			all_ns += (double)proc->ledger[i].dur_ns;
-			n++;
-		}
-	}
-	if (!facts->is_periodic || !n || !facts->n_steps || all_ns <= 0)
-		return 1;
-	recorded_ns = (double)facts->all_ns / (double)facts->n_steps * (double)n;
-	return recorded_ns < all_ns ? recorded_ns / all_ns : 1;
+	return is_of_some_steps(judge) || judge == tp_advice_trend;
 }
 
 static bool has_died(const struct tp_run *run)
@@ -240,11 +185,12 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 	struct tp_rhythm rhythm;
 	struct tp_advice_facts facts = {.run = run, .overview = overview, .sums = sums, .rhythm = &rhythm};
 	struct tp_advice advice[N_RULES] = {{.rule = NULL}};
+	bool is_uneven_run = false;
 	uint32_t n = 0;
 
 	facts.is_crowded = tp_thread_times_waiting(run) >= TP_OVERVIEW_CROWDED_PERCENT;
 	tp_rhythm_find(overview, &rhythm);
-	note_devices(&facts);
+	tp_advice_note_devices(&facts);
 	for (uint32_t i = 0; i < N_RULES; i++) {
 		struct tp_advice *next = &advice[n];
 
@@ -264,8 +210,9 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 		if (rules[i].judge == tp_advice_host_code_device)
 			facts.host_code_ns = (int64_t)(next->percent / 100 * (double)facts.gpu.all_ns);
 		facts.is_explained |= next->percent >= 0;
-		if (rules[i].needs_device)
-			next->part = find_part(&facts);
+		is_uneven_run |= is_of_some_steps(rules[i].judge);
+		if (is_uneven_run && !is_of_all_steps(rules[i].judge))
+			next->part = tp_advice_part(&facts);
 		n++;
 	}
 	if (!n) {

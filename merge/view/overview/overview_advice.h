@@ -6,9 +6,9 @@
  * overview_devices.c of what devices wait for; overview_clocks.c of how fast they run; overview_work.c of
  * what they do; overview_growth.c of memory that grows; overview_setup.c of how the run is set up;
  * overview_rhythm.c, overview_period.c and overview_trend.c of the steps of the whole run; overview_code.c
- * of the program's own lines; overview_operators.c of operators whose work could be saved; overview_cores.c
- * of who waits for a core; overview_lock.c of who waits for Python's lock;
- * overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
+ * of the program's own lines; overview_small.c of lines with many small operators; overview_operators.c of
+ * operators whose work could be saved; overview_cores.c of who waits for a core; overview_lock.c of who waits
+ * for Python's lock; overview_compile.c of torch.compile; overview_garbage.c of Python's garbage.
  */
 #ifndef TP_MERGE_OVERVIEW_ADVICE_H
 #define TP_MERGE_OVERVIEW_ADVICE_H
@@ -18,7 +18,7 @@
 struct tp_advice {
 	const char *rule;
 	double percent;		/* of the time of a step; < 0: it costs no time */
-	double part;		/* of the run's time that such steps are; 0: all of it */
+	double part;		/* of the run's time that such steps are (tp_advice_part()); 0: all of it */
 	char evidence[240], place[400], todo[400];
 };
 
@@ -94,6 +94,9 @@ static inline uint64_t tp_advice_per_step(const struct tp_advice_facts *facts, u
 /* The line of the program's code that has most of it; of a process, or of all. */
 void tp_advice_line(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 		    enum tp_site_figure by, struct tp_advice *advice);
+/* That line, and the library's function inside it that has most of it: "train.py:9 main > trainer.py:80 fit". */
+void tp_advice_place(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		     const struct tp_site *site, enum tp_site_figure by, struct tp_advice *advice);
 /* What runs outside operators before those of the line, and the function that it is in. */
 void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *site,
 		   struct tp_advice *advice);
@@ -102,6 +105,13 @@ void tp_advice_gap(const struct tp_advice_facts *facts, const struct tp_site *si
 bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none);
 /* Whose samples a process loads, or (NULL) the first that is known: "train.py:17, samples of Photos". */
 void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice);
+
+/* Figures of devices: in a run's first step libraries are loaded and plans made while the device waits. Where
+ * others were recorded, too, advice is about those. */
+void tp_advice_note_devices(struct tp_advice_facts *facts);
+/* Where some steps are slow, and windows lie between those, recorded steps are a part of the run's time only:
+ * this one. */
+double tp_advice_part(const struct tp_advice_facts *facts);
 
 bool tp_advice_has_devices(const struct tp_run *run);
 /* A name of the run's begins with that. */

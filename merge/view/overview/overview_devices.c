@@ -101,7 +101,7 @@ static void add_host_line(const struct tp_advice_facts *facts, struct tp_advice 
 		tp_advice_line(facts, NULL, TP_SITE_LAUNCHES, advice);
 		return;
 	}
-	snprintf(advice->place, sizeof(advice->place), "%s", site.place);
+	tp_advice_place(facts, NULL, &site, TP_SITE_IDLE, advice);
 	n_said = strlen(advice->evidence);
 	snprintf(advice->evidence + n_said, sizeof(advice->evidence) - n_said, "; %s of it before work of this line",
 		 tp_show_percent(a, (double)site.figure[TP_SITE_IDLE],

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "merge/facts/code/sample_inside.h"
+#include "merge/facts/code/inside.h"
 #include "runtime/base/text.h"
 
 enum {

@@ -27,7 +27,6 @@ enum {
 				 * operator for all more than the asking is saved */
 	LINES_PERCENT = 33,
 	OPTIMIZER_PERCENT = 30,	/* of a step: less is how an optimizer of torch's is in a small model */
-	FRAMES = 64,		/* of a stack, from inside */
 };
 
 /* An operator, with the gap before it. */
@@ -82,35 +81,52 @@ static bool is_learning(const struct tp_site *site)
 	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
 }
 
-/* Python code of such a file, in a function whose name begins so, asks for them. */
-static bool is_asked_in(const struct tp_sites *sites, const struct tp_site *site, const char *file,
-			const char *function)
-{
-	struct tp_frame frame[FRAMES];
-	uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
+/* ---- who asks for them ---- */
 
-	for (uint32_t i = 0; i < n && i < FRAMES; i++)
-		if (frame[i].is_python && strstr(frame[i].file, file) &&
-		    !strncmp(frame[i].function, function, strlen(function)))
+static bool is_printing(const struct tp_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].is_python && strstr(frame[i].file, "/torch/_tensor_str.py"))
 			return true;
 	return false;
 }
 
-/* The backward pass asks for them, and no code of the program's in it. */
-static bool is_of_engine(const struct tp_sites *sites, const struct tp_site *site)
+/* The innermost function of Python's that is not one of torch's helpers; NULL: there is none. */
+static const struct tp_frame *find_asker(const struct tp_frame *frame, uint32_t n)
 {
-	struct tp_frame frame[FRAMES];
-	const uint32_t n = tp_stacks_frames(tp_sites_stacks(sites), site->of_stack, frame, FRAMES);
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].is_python && (!strstr(frame[i].file, "/torch/") || strstr(frame[i].file, "/torch/nn/") ||
+					   strstr(frame[i].file, "/torch/optim/")))
+			return &frame[i];
+	return NULL;
+}
 
-	for (uint32_t i = 0; i < n && i < FRAMES; i++)
+/* An optimizer's step may run all of the training, as a closure. */
+static bool is_optimizers(const struct tp_frame *frame, uint32_t n)
+{
+	const struct tp_frame *asker = find_asker(frame, n);
+
+	return asker && strstr(asker->file, "/torch/optim/") && !strstr(asker->file, "/swa_utils.py");
+}
+
+static bool is_optimizers_foreach(const struct tp_frame *frame, uint32_t n)
+{
+	return is_optimizers(frame, n) && !strncmp(find_asker(frame, n)->function, "_multi_tensor_", 14);
+}
+
+/* The backward pass asks for them, and no code of the program's in it. */
+static bool is_engines(const struct tp_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
 		if (frame[i].is_python)
 			return strstr(frame[i].file, "/torch/autograd/");
 	return false;
 }
 
-static bool is_of_torchs_optimizer(const struct tp_sites *sites, const struct tp_site *site)
+/* More than half of the line's operators. */
+static bool is_most(const struct tp_sites *sites, const struct tp_site *site, tp_sites_choose *choose)
 {
-	return is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "");
+	return tp_sites_calls_by(sites, site, choose) > site->figure[TP_SITE_CALLS] / 2;
 }
 
 static bool is_enough(double asked_percent, double lines_percent, bool is_torchs)
@@ -121,12 +137,12 @@ static bool is_enough(double asked_percent, double lines_percent, bool is_torchs
 
 static const char *todo_of(const struct tp_sites *sites, const struct tp_site *site)
 {
-	if (is_asked_in(sites, site, "/torch/_tensor_str.py", ""))
+	if (is_most(sites, site, is_printing))
 		return "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())";
-	if (is_learning(site) && is_asked_in(sites, site, "/torch/optim/", "_multi_tensor_"))
+	if (is_most(sites, site, is_optimizers_foreach))
 		return "the optimizer updates one parameter after another, also with foreach=True: fused=True, "
 		       "where it has that";
-	if (is_of_torchs_optimizer(sites, site))
+	if (is_most(sites, site, is_optimizers))
 		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
 	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
 }
@@ -148,7 +164,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
-		    is_of_engine(facts->overview->sites, &site[i]) ||
+		    is_most(facts->overview->sites, &site[i], is_engines) ||
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
 		sum = tp_add(sum, cost_of_asking(&site[i]));
@@ -161,7 +177,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		return false;
 	advice->percent = tp_advice_percent(sum, sums->all_ns);
 	if (!is_enough(advice->percent, tp_advice_percent(all, sums->all_ns),
-		       is_of_torchs_optimizer(facts->overview->sites, most)))
+		       is_most(facts->overview->sites, most, is_optimizers)))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "up to %s of a step is the dispatch of many small operators: one line calls %" PRId64
@@ -169,6 +185,6 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		 most->figure[TP_SITE_CALLS] / (int64_t)sums->n_steps,
 		 tp_show_ns(b, each_of(most)));
 	snprintf(advice->todo, sizeof(advice->todo), "%s", todo_of(facts->overview->sites, most));
-	snprintf(advice->place, sizeof(advice->place), "%s", most->place);
+	tp_advice_place(facts, NULL, most, TP_SITE_CALLS, advice);
 	return true;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample_inside.c - functions of libraries by the user's functions that call them
+ * inside.c - functions of libraries by the user's functions that call them
  */
-#include "merge/facts/code/sample_inside.h"
+#include "merge/facts/code/inside.h"
 
 #include "merge/kit/need.h"
 #include "runtime/base/own_python.h"
 
-static uint32_t find_row(struct tp_sample_inside *inside, uint32_t owner, const struct tp_frame *frame)
+static uint32_t find_row(struct tp_inside *inside, uint32_t owner, const struct tp_frame *frame)
 {
 	const uint32_t hash = tp_keyed_hash((uint64_t)frame->function_id << 32 | owner);
 	uint32_t at, row;
@@ -24,8 +24,8 @@ static uint32_t find_row(struct tp_sample_inside *inside, uint32_t owner, const 
 	return row;
 }
 
-void tp_sample_inside_add(struct tp_sample_inside *inside, uint32_t owner, uint32_t stack,
-			  const struct tp_frame *frame, uint32_t n, uint64_t n_samples)
+void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, const struct tp_frame *frame,
+		   uint32_t n, uint64_t n_more)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_inside_row *row;
@@ -41,8 +41,8 @@ void tp_sample_inside_add(struct tp_sample_inside *inside, uint32_t owner, uint3
 			continue;
 		row->stack = stack + 1;
 		row->depth = n - i;
-		row->n += n_samples;
-		tp_samples_count_line(&inside->lines, at, &frame[i], n_samples, &row->line_n, &row->frame);
+		row->n += n_more;
+		tp_samples_count_line(&inside->lines, at, &frame[i], n_more, &row->line_n, &row->frame);
 	}
 }
 
@@ -51,19 +51,13 @@ static bool is_narrower(const struct tp_inside_row *a, const struct tp_inside_ro
 	return a->n != b->n ? a->n < b->n : a->depth > b->depth;
 }
 
-void tp_sample_inside_choose(const struct tp_sample_inside *inside, struct tp_sample_owner *owner)
+const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
+					     const struct tp_inside_row *other, uint64_t n_all)
 {
-	for (uint32_t i = 0; i < inside->n_rows; i++) {
-		const struct tp_inside_row *row = &inside->row[i];
-		struct tp_sample_owner *of = &owner[row->owner];
-
-		if (row->n >= of->sum.n - of->sum.n / 2 &&
-		    (!of->inside || is_narrower(row, of->inside)))
-			of->inside = row;
-	}
+	return row->n >= n_all - n_all / 2 && (!other || is_narrower(row, other)) ? row : other;
 }
 
-void tp_sample_inside_free(struct tp_sample_inside *inside)
+void tp_inside_free(struct tp_inside *inside)
 {
 	free(inside->row);
 	tp_keyed_free(&inside->by);

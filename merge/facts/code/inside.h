@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inside.h - which function of a library has most of what one of the user's has
+ *
+ * A training that a library's trainer runs is one line of the user's: which of the library's functions takes
+ * the time says more. It is the public function of an installed package (torch's are none) with least of
+ * the user's that has half of it or more; the innermost of those.
+ *
+ * Memory: functions of packages, for each of the user's that calls them.
+ */
+#ifndef TP_MERGE_INSIDE_H
+#define TP_MERGE_INSIDE_H
+
+#include "merge/facts/code/samples.h"
+#include "merge/kit/keyed.h"
+
+struct tp_inside {
+	struct tp_inside_row {
+		uint32_t owner;		/* the user's: a number of the caller's */
+		uint32_t stack;		/* that was counted last, plus one */
+		uint32_t depth;		/* below it, in that stack */
+		struct tp_frame frame;	/* its line: most of it */
+		uint64_t n, line_n;
+	} *row;
+	uint32_t n_rows, cap_rows;
+	struct tp_keyed by;
+	struct tp_tally lines;
+};
+
+/* n_more (samples, calls, ns) of that owner, in a stack of which frame[0] to frame[n - 1] are what it called:
+ * each stack once. Gives up (need.h) where memory is out. */
+void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, const struct tp_frame *frame,
+		   uint32_t n, uint64_t n_more);
+/* Of an owner with n_all: `row`, if it has half of that and tells more than `other` (NULL: none), else
+ * `other`. */
+const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
+					     const struct tp_inside_row *other, uint64_t n_all);
+void tp_inside_free(struct tp_inside *inside);
+
+#endif
