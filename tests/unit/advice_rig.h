@@ -9,7 +9,7 @@
 
 #include "tests/unit/fake_run.h"
 
-enum { MS = 1000000, EVENTS = 4096, STEPS = 4 };
+enum { MS = 1000000, EVENTS = 6000, STEPS = 4 };
 
 static const struct tp_view_options options = {.top = 20};
 static struct fake fake;

@@ -6,8 +6,9 @@
 
 TestSuite(overview_small, .init = advice_gpu_init);
 
-/* In each step 300 small operators of line 20, and the nodes of their backward pass. */
-static void add_nodes(bool is_inside_one)
+/* In each step 300 small operators of line 20, and the nodes of their backward pass; where these are inside
+ * one other operator, so many more without. */
+static void add_nodes(bool is_inside_one, uint32_t n_others)
 {
 	enum { N = 300, EACH = 9000 };
 
@@ -25,6 +26,8 @@ static void add_nodes(bool is_inside_one)
 			add(TP_REC_OP, "aten::gru", at, at + N * 1000)->link = TP_NO_SEQ;
 		for (uint32_t k = 0; k < N; k++, at += is_inside_one ? 1000 : EACH)
 			add(TP_REC_OP, "aten::mul", at + 1, at + 999)->link = i * N + k;
+		for (uint32_t k = 0; k < n_others; k++, at += EACH)
+			add(TP_REC_OP, "aten::mul", at + 4000, at + EACH)->link = TP_NO_SEQ;
 		add_stack(1, at);
 		for (uint32_t k = 0; k < N; k++, at += EACH) {
 			struct tp_event *node;
@@ -42,12 +45,19 @@ static void add_nodes(bool is_inside_one)
 /* nn.GRU's is one operator: there is no loop of the program's. */
 Test(overview_small, sees_no_loop_where_one_operator_has_many_nodes)
 {
-	add_nodes(false);
+	add_nodes(false, 0);
 	expect_rules(print(), (const char *[]){"small-operators", NULL});
 	cr_expect(strstr(print(), "/home/me/train.py:20 main"), "%s", print());
 	advice_gpu_init();
-	add_nodes(true);
+	add_nodes(true, 0);
 	expect_rules(print(), (const char *[]){NULL});
+	/* Nor if the line has some others beside it. */
+	advice_gpu_init();
+	add_nodes(true, 36);
+	expect_rules(print(), (const char *[]){NULL});
+	advice_gpu_init();
+	add_nodes(true, 150);
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
 }
 
 static const char *print_small(uint32_t n, uint32_t n_lines, int64_t each, int64_t gap)
@@ -219,8 +229,10 @@ Test(overview_small, names_the_switch_of_an_optimizer_that_goes_from_parameter_t
  * asks for so many of four operators itself. Line 21 has as many of its own. */
 static const char *print_fit(const char *model, uint32_t of_four)
 {
+	enum { N = 512, EACH = 8000 };
+
 	advice_gpu_init();
-	add_small(440, 2, 8000, 4000);
+	add_small(N, 2, EACH, 4000);
 	add_call(4, 2, "fit", "/v/lib/python3.11/site-packages/fitter/loop.py");
 	add_call(5, 4, "step", "/v/lib/python3.11/site-packages/torch/optim/adam.py");
 	add_call(6, 5, "forward", model);
@@ -228,8 +240,8 @@ static const char *print_fit(const char *model, uint32_t of_four)
 	add_call(8, 3, "read", "/v/lib/python3.11/site-packages/reader/read.py");
 	move_stacks(2, 5, of_four);
 	/* The last one is of the other kind. */
-	add_stack(of_four > 2 ? 7 : 5, 30 * MS + 440 * 8000 + 1);
-	add(TP_REC_OP, "aten::add", 30 * MS + 440 * 8000 + 2, 30 * MS + 440 * 8000 + 900);
+	add_stack(of_four > 2 ? 7 : 5, 30 * MS + N * EACH + 1);
+	add(TP_REC_OP, "aten::add", 30 * MS + N * EACH + 2, 30 * MS + N * EACH + 900);
 	move_stacks(2, 7, 4);
 	move_stacks(3, 8, 4);
 	return print();
@@ -250,6 +262,59 @@ Test(overview_small, names_what_most_operators_of_a_librarys_call_are_asked_for_
 	text = print_fit(transformer, 1);
 	cr_expect(strstr(text, "/home/me/train.py:20 main > fitter/loop.py:79 fit\n"), "%s", text);
 	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
+/* Of two operators one is asked for by a library's loop, the other by an optimizer, each from a place of its
+ * own: that is no loop, and says nothing of the other. */
+static const char *print_loop_and_optimizer(void)
+{
+	enum { PLACES = 8 };
+
+	advice_gpu_init();
+	add_small(600, 1, 10000, 6000);
+	add_call(4, 2, "fit", "/v/lib/python3.11/site-packages/fitter/loop.py");
+	for (uint32_t i = 0; i < PLACES; i++) {
+		add_call(10 + i, 4, "step", "/v/lib/python3.11/site-packages/torch/optim/adam.py");
+		event[n_events - 1].arg = 100 + i;
+	}
+	for (uint32_t i = 0, n = 0; i < n_events; i++, n += event[i - 1].kind == TP_REC_STACK)
+		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
+			event[i].link = n % 16 < 7 ? 4 : 10 + n % PLACES;
+	return print();
+}
+
+Test(overview_small, does_not_ask_those_that_are_no_loop)
+{
+	const char *text = print_loop_and_optimizer();
+
+	expect_rules(text, (const char *[]){"small-operators", NULL});
+	cr_expect(strstr(text, "one operator for all of them"), "%s", text);
+}
+
+/* 400 in each step of what line 20 calls, from so many places in that file. */
+static const char *print_places(const char *file, uint32_t n_places)
+{
+	advice_gpu_init();
+	add_small(400, 1, 8000, 4000);
+	for (uint32_t i = 0; i < n_places; i++) {
+		add_call(10 + i, 2, "forward", file);
+		event[n_events - 1].arg = 100 + i;
+	}
+	for (uint32_t i = 0, n = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_STACK && event[i].link == 2)
+			event[i].link = 10 + n++ % n_places;
+	return print();
+}
+
+Test(overview_small, takes_a_librarys_model_for_no_loop)
+{
+	static const char model[] = "/v/lib/python3.11/site-packages/models/bert.py",
+			  functional[] = "/v/lib/python3.11/site-packages/torch/nn/functional.py";
+
+	expect_rules(print_places(model, 8), (const char *[]){NULL});
+	expect_rules(print_places(model, 5), (const char *[]){"small-operators", NULL});
+	/* What torch's functions ask for is the line's own. */
+	expect_rules(print_places(functional, 8), (const char *[]){"small-operators", NULL});
 }
 
 Test(overview_small, leaves_the_operators_of_lbfgs_to_it)

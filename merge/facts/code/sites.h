@@ -62,6 +62,7 @@ struct tp_site {
 	int64_t longest_ns;	/* that gap; 0: there is none of which that is known */
 	uint32_t stack, before_stack;	/* at its end and before it */
 	uint32_t of_stack;	/* one of those whose line it is */
+	int64_t least_calls;	/* that a stack through a library has, to count (tp_sites_keep_loops()) */
 	int64_t figure[TP_SITE_N];
 };
 
@@ -92,11 +93,16 @@ uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
  * who called it is named, too: it may be two calls. False: there is none. */
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap);
 
+/* Takes from the line, of all processes, what code of libraries asks for less than so many times in each of
+ * all n_steps steps by one stack: a model that it calls has as many operators, one after another. What is
+ * told of the line then, below, is of the rest. */
+void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uint64_t n_steps,
+			 uint32_t times);
 /* Operators of the line in whose stack what it calls, frame[0] to frame[n - 1], innermost first, is such. */
 typedef bool tp_sites_choose(const struct tp_frame *frame, uint32_t n);
 int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose);
-/* The library's function that has most of that figure of the line (inside.h), "peft/tuners/lora.py:7 forward",
- * cut, in buf. False: there is none. */
+/* The library's function that has most of that figure of the line (inside.h), "peft/lora.py:7 forward", cut,
+ * in buf. False: there is none. */
 bool tp_sites_inside(const struct tp_sites *sites, const struct tp_proc *proc, const struct tp_site *line,
 		     enum tp_site_figure by, char *buf, uint32_t cap);
 

@@ -7,10 +7,20 @@
 #include "merge/facts/code/inside.h"
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/sum.h"
+#include "runtime/base/own_python.h"
 
 enum { FRAMES = 256 };
 
-/* What the user's line calls, in the row's stack, innermost first. 0: it is not of the line. */
+static bool is_through_package(const struct tp_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].is_python && tp_own_python_is_package(frame[i].file))
+			return true;
+	return false;
+}
+
+/* What the user's line calls, in the row's stack, innermost first. 0: it is not of the line, or does not
+ * count. */
 static uint32_t read_called(const struct tp_sites *sites, const struct tp_site *line,
 			    const struct tp_sites_row *row, struct tp_frame frame[FRAMES])
 {
@@ -19,7 +29,8 @@ static uint32_t read_called(const struct tp_sites *sites, const struct tp_site *
 	if (!row->line || sites->place[row->line - 1] != line->place)
 		return 0;
 	n = tp_stacks_frames(tp_sites_stacks(sites), row->stack, frame, FRAMES);
-	return tp_hostmem_telling_frame(frame, n < FRAMES ? n : FRAMES);
+	n = tp_hostmem_telling_frame(frame, n < FRAMES ? n : FRAMES);
+	return row->figure[TP_SITE_CALLS] < line->least_calls && is_through_package(frame, n) ? 0 : n;
 }
 
 int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose)
@@ -34,6 +45,25 @@ int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *li
 			calls = tp_add(calls, sites->row[i].figure[TP_SITE_CALLS]);
 	}
 	return calls;
+}
+
+void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uint64_t n_steps,
+			 uint32_t times)
+{
+	const uint64_t own_steps = sites->n_with_rows ? n_steps / sites->n_with_rows : n_steps;
+	const int64_t least = own_steps < INT64_MAX / times ? (int64_t)own_steps * times : INT64_MAX;
+	struct tp_frame frame[FRAMES];
+
+	for (uint32_t i = 0; i < sites->n_rows; i++) {
+		const struct tp_sites_row *row = &sites->row[i];
+
+		if (row->figure[TP_SITE_CALLS] >= least ||
+		    !is_through_package(frame, read_called(sites, line, row, frame)))
+			continue;
+		for (uint32_t k = 0; k < TP_SITE_N; k++)
+			line->figure[k] = tp_sub(line->figure[k], row->figure[k]);
+	}
+	line->least_calls = least;
 }
 
 bool tp_sites_inside(const struct tp_sites *sites, const struct tp_proc *proc, const struct tp_site *line,

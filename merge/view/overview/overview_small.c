@@ -21,7 +21,9 @@ enum {
 	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing, */
 	INSIDE_NS = 500,	/* and one that another one asks for */
 	MANY = 200,		/* of them, in a step, by one function, */
-	SOME = 64,		/* and by each of its lines that count: layers are fewer */
+	SOME = 64,		/* and by each of its lines that count, in libraries by each place: layers are
+				 * fewer */
+	NODES_OF_ONE = 8,	/* of the backward pass, at most, by an operator of a loop */
 	LINES = 64,		/* that are looked at */
 	ASKED_PERCENT = 20,	/* of a step; less, where their lines take as much as LINES_PERCENT: with one
 				 * operator for all more than the asking is saved */
@@ -49,7 +51,7 @@ static bool is_small(const struct tp_site *site, uint64_t n_steps)
 		      outside = tp_add(gap, site->figure[TP_SITE_INSIDE] * INSIDE_NS);
 
 	return site->figure[TP_SITE_WORKER] <= time / 2 && calls / SOME >= (int64_t)n_steps &&
-	       asked / (SOME / 2) >= (int64_t)n_steps &&
+	       asked / (SOME / 2) >= (int64_t)n_steps && asked >= calls / NODES_OF_ONE &&
 	       (each <= SMALL_NS || (each <= MEDIUM_NS && outside >= time / ASKED_PART));
 }
 
@@ -162,6 +164,8 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	if (tp_advice_has_devices(facts->run) || !sums->n_steps || facts->is_locked)
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
+	for (uint32_t i = 0; i < n; i++)
+		tp_sites_keep_loops(facts->overview->sites, &site[i], sums->n_steps, SOME);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
 		    is_most(facts->overview->sites, &site[i], is_engines) ||
