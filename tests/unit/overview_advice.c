@@ -157,6 +157,32 @@ Test(overview_advice, says_of_a_healthy_run_where_its_time_goes)
 	cr_expect(!strstr(print(), "Nothing stands out"), "%s", print());
 }
 
+/* 150 operators in each step of 10 ms, too few for advice, with such a gap before each. */
+static const char *print_asking(int64_t each, int64_t gap)
+{
+	advice_gpu_init();
+	add_small(150, 1, each, gap);
+	return print();
+}
+
+Test(overview_advice, says_of_a_small_model_what_the_rest_of_its_steps_is)
+{
+	static const char other[] = "Other is mostly Python between operators, 151 per step and 36.8 us before each: "
+				    "larger batches or torch.compile need fewer.\n";
+	const char *text = print_asking(60000, 37000);
+
+	cr_expect(strstr(text, "\nNothing stands out; the largest parts of a step: Other 55.5 %, CPU Exec 44.5 %.\n"),
+		  "%s", text);
+	cr_expect(strstr(text, other), "%s", text);
+	/* Less than 40 %; on a device. */
+	text = print_asking(60000, 26000);
+	cr_expect_not(strstr(text, "Other is mostly"), "%s", text);
+	advice_gpu_init();
+	add_small(150, 1, 60000, 37000);
+	proc->n_devices = 1;
+	cr_expect_not(strstr(print(), "Other is mostly"), "%s", text);
+}
+
 Test(overview_advice, sees_one_process_that_serves_several_devices)
 {
 	static struct tp_queue other = {.device = 1, .stream = 7};

@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "merge/facts/code/thread_times.h"
+#include "merge/kit/sum.h"
 #include "runtime/base/text.h"
 
 enum {
 	HEALTHY_PARTS = 3,	/* of a step are told where nothing holds it back */
+	ASKING_PERCENT = 40,	/* of a step without operators: it is told what that is */
 	SEVERE_PERCENT = 35,
 };
 
@@ -133,9 +135,27 @@ const struct tp_table_def tp_table_advice = {
 	.name = "advice", .columns = put_columns, .help = "what slows the run down, the most expensive first",
 };
 
-/* No rule applies: where the time goes nevertheless. */
-static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *out)
+/* A small model: most of a step asks for its operators, from no place more than from others. */
+static void print_asking(const struct tp_overview *overview, const struct tp_overview_sums *sums,
+			 struct tp_out *out)
 {
+	const int64_t calls = tp_sites_sum(overview->sites, TP_SITE_CALLS),
+		      gaps = tp_sub(tp_sites_sum(overview->sites, TP_SITE_GAP),
+				    tp_sites_sum(overview->sites, TP_SITE_LONG)),
+		      other = sums->ns[TP_CAT_OTHER];
+	char a[32];
+
+	if (calls < (int64_t)sums->n_steps || other < sums->all_ns / 100 * ASKING_PERCENT || gaps < other / 2)
+		return;
+	tp_out_line(out, "", "Other is mostly Python between operators, %" PRId64 " per step and %s before each: "
+		    "larger batches or torch.compile need fewer.", calls / (int64_t)sums->n_steps,
+		    tp_show_ns(a, gaps / calls));
+}
+
+/* No rule applies: where the time goes nevertheless. */
+static void print_healthy(const struct tp_advice_facts *facts, struct tp_out *out)
+{
+	const struct tp_overview_sums *sums = facts->sums;
 	bool is_told[TP_CAT_N] = {false};
 	char parts[160], a[32];
 	struct tp_text text;
@@ -157,6 +177,8 @@ static void print_healthy(const struct tp_overview_sums *sums, struct tp_out *ou
 				    tp_show_percent(a, (double)sums->ns[most], (double)sums->all_ns));
 	}
 	tp_out_title(out, "Nothing stands out; the largest parts of a step: %s.", parts);
+	if (!tp_advice_has_devices(facts->run))
+		print_asking(facts->overview, sums, out);
 }
 
 /* They say that some steps are slow. */
@@ -217,7 +239,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 	}
 	if (!n) {
 		if (!has_died(run))
-			print_healthy(sums, out);
+			print_healthy(&facts, out);
 		return false;
 	}
 	qsort(advice, n, sizeof(advice[0]), compare_cost);
