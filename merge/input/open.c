@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -110,14 +111,24 @@ static void say_left_out(struct tp_run_in *run)
 			     (unsigned long long)run->n_events_left_out, why);
 }
 
+/* They ended in order, and not one step was found. */
+static bool has_only_stepless(const struct tp_run *run)
+{
+	for (uint32_t i = 0; i < run->n_procs; i++)
+		if (run->proc[i]->is_running || run->proc[i]->is_dead || !strstr(run->proc[i]->started, "end="))
+			return false;
+	return run->n_procs != 0;
+}
+
 /* Processes that are known by their buffer files recorded something, only not yet. */
 static void say_nothing(const struct tp_run *run, const char *others)
 {
 	char buf[TP_STOOD_BYTES], *stood;
 
 	if (run->n_procs)
-		tp_say("nothing to show in '%s'%s: no window had begun there and no step had ended", run->path,
-		       others);
+		tp_say("nothing to show in '%s'%s: no window had begun there and no step had ended%s", run->path,
+		       others, has_only_stepless(run) ? "; a job without an optimizer of torch.optim and without "
+		       "a DataLoader has steps with TRAINPROF_STEP=clock:100" : "");
 	else
 		tp_say("nothing usable in '%s'%s: no trace (*.tpt), buffer file (*.ring), step log (*.steps) or "
 		       "node file (*.tpn) and no *.pt.trace.json; was libtrainprof.so in LD_PRELOAD of the job, "

@@ -62,6 +62,12 @@ ok "and nothing is recorded" test ! -e "$TMP/asked"
 train clocked TRAINPROF_STEP=clock:1 TRAINPROF_SCHEDULE=always "$PYTHON" "$PROGS/bare_inference.py"
 fuse clocked -q -v operator --top 0 "$TMP/clocked"
 like "by the clock: its operators are there" "$(cat "$TMP/clocked.out")" '^aten::linear +[0-9]+ '
+train by_hand TRAINPROF_LOG=info "$PYTHON" -c 'import torch
+w = torch.ones(8, requires_grad=True)
+w.sum().backward()'
+fuse by_hand "$TMP/by_hand"
+like "backward passes, updates by hand: no steps, and the merge says what to do" "$status $(cat "$TMP/by_hand.err")" \
+	'^1 trainprof-merge: nothing to show in .*no step had ended; .*TRAINPROF_STEP=clock:100$'
 echo 'print("done")' >"$TMP/script.py"
 train script TRAINPROF_LOG=info "$PYTHON" "$TMP/script.py"
 like "a script without PyTorch, asked" "$(messages_of script)" "nothing is recorded: '.*/script.py' did not load PyTorch"
