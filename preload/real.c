@@ -21,12 +21,21 @@
 
 __thread uint32_t tp_guard __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/*
+ * A search that finds something takes the failure before it back. dlerror() would do so, too, but translates
+ * it first: with the lock of locales, which a thread that asks for its first memory inside newlocale() holds.
+ */
+static void forget_failure(void)
+{
+	(void)dlsym(RTLD_DEFAULT, "free");
+}
+
 TP_EARLY void *tp_real_next(const char *name)
 {
 	void *function = dlsym(RTLD_NEXT, name);
 
 	if (!function)
-		dlerror();
+		forget_failure();
 	return function;
 }
 
@@ -68,8 +77,8 @@ bool tp_real_has_sanitizer(void)
 	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++) {
 		if (dlsym(RTLD_DEFAULT, begin[i]))
 			return true;
-		dlerror();
 	}
+	forget_failure();
 	return false;
 }
 
@@ -256,7 +265,7 @@ bool tp_real_heap_has_new(void)
 	void *make = dlsym(RTLD_DEFAULT, "_Znwm");
 
 	if (!make)
-		dlerror();
+		forget_failure();
 	return is_of_one_library(make, (void *)tp_real_heap.malloc);
 }
 

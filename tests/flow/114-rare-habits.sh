@@ -39,7 +39,7 @@ alike()
 }
 
 for habit in vfork spawn limits strict filter atfork fork-in-handler traced hidden chroot other-user no-stdio \
-	exits locked; do
+	exits locked early-locale; do
 	alike rare_habits $habit
 done
 alike rare_habits sandbox

@@ -21,6 +21,7 @@
  * fork-in-handler	A timer's handler forks while the program allocates.
  * exits	Two threads leave at once, and handlers of exit allocate, fork and start threads.
  * locked	Keeps all of its memory, also what comes (mlockall).
+ * early-locale	Asks for its first memory inside newlocale(), which holds a lock of the C library.
  *
  * Recorded, it begins when its first trace is there. What it prints is the same wherever nothing was wrong.
  * Status 77: not allowed here.
@@ -29,6 +30,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <locale.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -534,6 +536,20 @@ static int keep_memory(void)
 	return said("kept", 1);
 }
 
+/* Before any constructor; gdb has a library that does so in one. */
+static void begin_early(int argc, char **argv, char **env)
+{
+	if (argc > 1 && !strcmp(argv[1], "early-locale"))
+		newlocale(LC_ALL_MASK, "POSIX", NULL);
+}
+__attribute__((section(".preinit_array"), used)) static void (*early)(int, char **, char **) = begin_early;
+
+static int use_locale(void)
+{
+	work(50);
+	return said("locale", setlocale(LC_ALL, "") != NULL);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(void);
@@ -544,6 +560,7 @@ static const struct {
 	{ "traced", trace }, { "hidden", hide }, { "chroot", leave_root },
 	{ "other-user", become_other }, { "no-stdio", close_stdio }, { "daemon", be_daemon },
 	{ "exits", leave_twice }, { "locked", keep_memory },
+	{ "early-locale", use_locale },
 };
 
 int main(int argc, char **argv)
