@@ -33,6 +33,9 @@ for version in 3.8 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do
 		"^$version: [0-9]{4} right, 0 wrong, (no )?greenlet$"
 	like "Python $version: what was left out is counted" "$(cat "$version.err")" \
 		"pystack.broken=[0-9]+ pystack.cut=([3-9]|[0-9]{2,}) pystack.refused=0"
+	like "Python $version: so it is while another profiler traces" \
+		"$("$python" -W ignore -m cProfile -o profile "$PROGS/pystack_check.py" ./pystack.so 2>profile.err)" \
+		"^$version: [0-9]{4} right, 0 wrong, (no )?greenlet$"
 	like "Python $version: that it has ended is seen" "$(cat "$version.err")" "^pystack.ending=1,1$"
 done
 [ "$found" -gt 0 ] || skip_all "no Python with ctypes"

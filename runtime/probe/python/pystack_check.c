@@ -79,14 +79,30 @@ static uint32_t ask_line(void *code, int64_t byte)
 	return line > 0 ? (uint32_t)line : 0;
 }
 
+/* Beyond the end Python may read anything, where it keeps lines in an array: while a program traces. */
+static int64_t count_bytes(void *code)
+{
+	void *bytes = tp_py.get_attr(code, "co_code");
+	int64_t n = bytes ? (int64_t)tp_py.size(bytes) : 0;
+
+	if (!bytes || n < 0)
+		tp_py.clear();
+	if (bytes)
+		tp_py.drop(bytes);
+	return n > 0 ? n : 0;
+}
+
 static const char *check_code(const struct tp_pyframe_layout *layout, void *code)
 {
+	int64_t n;
+
 	if (!is_attribute(layout, code, "co_name", layout->name) ||
 	    !is_attribute(layout, code, "co_filename", layout->file) ||
 	    (layout->qualified_name != TP_PYFRAME_NONE &&
 	     !is_attribute(layout, code, "co_qualname", layout->qualified_name)))
 		return "names in code objects are elsewhere";
-	for (int64_t byte = -1; byte < MOST_BYTES; byte++) {
+	n = count_bytes(code);
+	for (int64_t byte = -1; byte < MOST_BYTES && byte < n; byte++) {
 		if (tp_pystack_line_of(layout, &pages, code, byte) != ask_line(code, byte))
 			return "lines in code objects are elsewhere";
 	}
