@@ -3,15 +3,14 @@
  * hook_map.c - mmap, munmap and mremap, by their names
  *
  * Until the real ones are known the kernel is asked directly: an allocator may map before
- * anything can be looked up, also while it is looked up. What this library maps for itself comes
- * here too, and is known by where it was called from. While a window is open, the real call
- * is made with the guard held: so mappings of an allocator, which are made inside a call of the
- * malloc family, are not the program's a second time.
+ * anything can be looked up, also while it is looked up. What this library maps for itself does not
+ * come here (arena.h). While a window is open, the real call is made with the guard held: so mappings
+ * of an allocator, which are made inside a call of the malloc family, are not the program's a second
+ * time.
  */
 #include "preload/hook_map.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,28 +26,7 @@
 #include "runtime/probe/heap/heap_count.h"
 #include "runtime/probe/heap/heap_map.h"
 
-/* The linker's name for where this library begins. */
-extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
-static uintptr_t own_bytes;	/* of its segments */
-
-static void find_own(void)
-{
-	const ElfW(Phdr) *segment =
-		(const ElfW(Phdr) *)((uintptr_t)&__ehdr_start + __ehdr_start.e_phoff);
-
-	for (int i = 0; i < __ehdr_start.e_phnum; i++)
-		if (segment[i].p_type == PT_LOAD &&
-		    segment[i].p_vaddr + segment[i].p_memsz > own_bytes)
-			own_bytes = segment[i].p_vaddr + segment[i].p_memsz;
-}
-
-static bool is_own(const void *caller)
-{
-	return (uintptr_t)caller - (uintptr_t)&__ehdr_start < own_bytes;
-}
-
-#define IS_RECORDING                                                                       \
-	(tp_unlikely(tp_heap_get_mode() & TP_HEAP_EVENTS) && !is_own(__builtin_return_address(0)))
+#define IS_RECORDING tp_unlikely(tp_heap_get_mode() & TP_HEAP_EVENTS)
 
 /* True: record it. The caller leaves the guard afterwards. */
 static bool enter(void)
@@ -99,7 +77,6 @@ void tp_hook_map_init(void)
 	FIND(mmap);
 	FIND(munmap);
 	FIND(mremap);
-	find_own();
 }
 
 /* ---- while recording; the frame of each lies upon its caller's, see hook_heap.c ---- */

@@ -9,15 +9,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 
 enum { ALIGN_BYTES = 16 };
 
 int tp_arena_init(struct tp_arena *arena, size_t cap_bytes)
 {
 	int saved = errno;
-	void *base = mmap(NULL, cap_bytes, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *base = tp_map_memory(cap_bytes, MAP_NORESERVE);
 
 	errno = saved;
 	arena->base = base == MAP_FAILED ? NULL : base;
@@ -47,7 +45,7 @@ void tp_arena_fini(struct tp_arena *arena)
 	int saved = errno;
 
 	if (arena->base)
-		munmap(arena->base, arena->cap_bytes);
+		tp_unmap(arena->base, arena->cap_bytes);
 	errno = saved;
 	arena->base = NULL;
 	arena->cap_bytes = 0;

@@ -9,6 +9,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "runtime/base/arena.h"
+
 enum { PAGE_BYTES = 4096 };
 
 int tp_hold_briefly(int fd)
@@ -32,8 +34,8 @@ int tp_hold(int fd, uint32_t wait_ms)
 	if (err)
 		return err;
 	/* The lock is the open file's, and a mapping keeps that open. Nobody can read this one. */
-	page = mmap(NULL, PAGE_BYTES, PROT_NONE, MAP_PRIVATE, fd, 0);
+	page = tp_map(PAGE_BYTES, PROT_NONE, MAP_PRIVATE, fd);
 	if (page != MAP_FAILED && madvise(page, PAGE_BYTES, MADV_DONTFORK) < 0)
-		munmap(page, PAGE_BYTES);
+		tp_unmap(page, PAGE_BYTES);
 	return 0;
 }

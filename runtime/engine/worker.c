@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/file.h"
 #include "runtime/base/own_table.h"
 #include "runtime/base/process.h"
@@ -75,13 +76,13 @@ static struct tp_ring_head *map_head(int dir, const char *name, uint32_t pid)
 		return NULL;
 	head = lseek(fd, 0, SEEK_END) < PAGE_BYTES
 		       ? MAP_FAILED
-		       : mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		       : tp_map(PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
 	close(fd);
 	if (head == MAP_FAILED)
 		return NULL;
 	if (is_ring(head, pid))
 		return head;
-	munmap(head, PAGE_BYTES);
+	tp_unmap(head, PAGE_BYTES);
 	return NULL;
 }
 
@@ -170,7 +171,7 @@ static struct tp_ring_head *find_root(uint32_t pid)
 	if (!head || !head->worker)
 		return head;
 	root_pid = head->root_pid;
-	munmap(head, PAGE_BYTES);
+	tp_unmap(head, PAGE_BYTES);
 	return find_ring(root_pid);
 }
 

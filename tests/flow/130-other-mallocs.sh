@@ -44,6 +44,16 @@ if $cc -shared -fPIC -o libgreedy.so "$PROGS/greedy_dlsym.c" -ldl; then
 1 kept, 0 wrong"
 fi
 
+# A memory profiler's mmap comes before everybody's: its code is not run on our threads, which have files of
+# their own, nor is our memory counted as the program's.
+if $cc -shared -fPIC -o libspy.so "$PROGS/map_spy.c" && $cc -o maps "$PROGS/heap_maps.c"; then
+	rm -rf profiled
+	LIB="$TMP/libspy.so $preload" train profiled TRAINPROF_PROGRAM=maps TRAINPROF_SCHEDULE=always \
+		TRAINPROF_STEP=clock:50 MAP_SPY="$TMP/spied" ./maps
+	is "mmap preloaded before us: it is told of the program's" "$status $(sed 's/.* of/of/' spied)" "0 of some"
+	is "... and not of our threads'" "$(cat spied)" "0 of some"
+fi
+
 # Not position independent: the address of malloc is a jump inside the program.
 echo 'void *malloc(unsigned long); void *which_malloc(void) { return (void *)malloc; }' >which.c
 if $cc -no-pie -fno-pie -o family-fixed "$PROGS/heap_family.c" which.c; then

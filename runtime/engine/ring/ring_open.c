@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/own_table.h"
@@ -93,7 +94,7 @@ static int make_pool(uint32_t n_chunks)
 
 	tp_ring_pool.n_words = (n_chunks + 63) / 64;
 	bytes = tp_ring_pool.n_words * sizeof(uint64_t) + n_chunks * sizeof(struct tp_ring_taken);
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	at = tp_map_memory(bytes, 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	tp_ring_pool.private = at;
@@ -122,8 +123,7 @@ static int do_open(void *arg)
 	err = tp_ring_file_make(spec, fixed_bytes, &file);
 	if (err)
 		return err;
-	base = mmap(NULL, fixed_bytes + file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    file.own.fd, 0);
+	base = tp_map(fixed_bytes + file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.own.fd);
 	if (base == MAP_FAILED) {
 		err = -errno;
 		goto remove_file;
@@ -159,7 +159,7 @@ static int do_open(void *arg)
 	return 0;
 
 unmap:
-	munmap(base, fixed_bytes + file.bytes);
+	tp_unmap(base, fixed_bytes + file.bytes);
 remove_file:
 	tp_warn("cannot map the buffer file '%s': %s; nothing is recorded", file.path, strerror(-err));
 	tp_folder_unlink(spec->folder, file.path, &file.own);
@@ -234,6 +234,6 @@ void tp_ring_forked(void)
 	tp_ring_self_clear(&tp_ring_self);
 	tp_ring_self.is_reserved = false;
 	if (tp_ring_pool.private)
-		munmap(tp_ring_pool.private, tp_ring_pool.private_bytes);
+		tp_unmap(tp_ring_pool.private, tp_ring_pool.private_bytes);
 	tp_ring_pool.private = NULL;
 }

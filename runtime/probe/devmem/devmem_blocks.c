@@ -5,9 +5,9 @@
 #include "runtime/probe/devmem/devmem_blocks.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/sync.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/probe/devmem/devmem_live.h"
@@ -92,7 +92,7 @@ void tp_devmem_blocks_forked(void)
 	/* Another thread of the parent may have had the lock. */
 	atomic_store(&devmem.lock.held, 0);
 	if (table->cap)
-		munmap(table->entry, table->cap * sizeof(*table->entry));
+		tp_unmap(table->entry, table->cap * sizeof(*table->entry));
 	memset(&tp_devmem_blocks, 0, sizeof(tp_devmem_blocks));
 	devmem.sequence = 0;
 	devmem.pid = 0;

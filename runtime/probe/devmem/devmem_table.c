@@ -5,7 +5,8 @@
 #include "runtime/probe/devmem/devmem_table.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
+
+#include "runtime/base/arena.h"
 
 enum { FIRST_PLACES = 4096 };	/* 160 KiB: what a training with a caching allocator needs */
 
@@ -43,8 +44,7 @@ static struct tp_devmem_entry *store(struct tp_devmem_table *table,
 static bool grow(struct tp_devmem_table *table)
 {
 	struct tp_devmem_table larger = { .cap = table->cap ? table->cap * 2 : FIRST_PLACES };
-	void *mapping = mmap(NULL, larger.cap * sizeof(*larger.entry), PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *mapping = tp_map_memory(larger.cap * sizeof(*larger.entry), 0);
 
 	if (mapping == MAP_FAILED)
 		return false;
@@ -53,7 +53,7 @@ static bool grow(struct tp_devmem_table *table)
 		if (table->entry[i].world)
 			store(&larger, &table->entry[i]);
 	if (table->cap)
-		munmap(table->entry, table->cap * sizeof(*table->entry));
+		tp_unmap(table->entry, table->cap * sizeof(*table->entry));
 	table->entry = larger.entry;
 	table->cap = larger.cap;
 	return true;

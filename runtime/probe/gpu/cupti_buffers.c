@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/sync.h"
 
@@ -249,8 +250,7 @@ int tp_cupti_buffers_open(uint64_t bytes, uint32_t version)
 		bytes -= bytes / TRASH_PART;
 	buffers.n = (uint32_t)(bytes / buffers.size);
 	buffers.bytes = buffers.n * buffers.size + buffers.n_trash * (size_t)TRASH_SIZE;
-	base = mmap(NULL, buffers.bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = tp_map_memory(buffers.bytes, MAP_NORESERVE);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	buffers.base = base;

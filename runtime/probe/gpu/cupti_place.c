@@ -10,8 +10,8 @@
 #include "runtime/probe/gpu/cupti_place.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/sync.h"
 #include "runtime/engine/ring/ring.h"
 #include "runtime/probe/gpu/cupti_decode.h"
@@ -230,8 +230,7 @@ static bool map_kept(void)
 
 	if (!cap)
 		return false;
-	memory = mmap(NULL, cap * sizeof(*place.kept), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	memory = tp_map_memory(cap * sizeof(*place.kept), MAP_NORESERVE);
 	if (memory == MAP_FAILED)
 		return false;
 	place.kept = memory;

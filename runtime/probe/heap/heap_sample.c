@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/clock.h"
 
 enum {
@@ -63,8 +64,7 @@ bool tp_heap_sample_open(uint64_t mean_bytes)
 	void *table;
 
 	if (!sample.place) {
-		table = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		table = tp_map_memory(bytes, MAP_NORESERVE);
 		if (table == MAP_FAILED)
 			return false;
 		sample.place = table;

@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/base/sync.h"
 
 enum {
@@ -55,14 +55,13 @@ int tp_nccl_pool_init(void)
 
 	if (__atomic_load_n(&pool.entry, __ATOMIC_ACQUIRE))
 		return 0;
-	memory = mmap(NULL, TP_NCCL_ENTRIES * sizeof(*pool.entry), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memory = tp_map_memory(TP_NCCL_ENTRIES * sizeof(*pool.entry), 0);
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	/* Another thread may have been quicker. */
 	if (!__atomic_compare_exchange_n(&pool.entry, &none, (struct tp_nccl_entry *)memory, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		munmap(memory, TP_NCCL_ENTRIES * sizeof(*pool.entry));
+		tp_unmap(memory, TP_NCCL_ENTRIES * sizeof(*pool.entry));
 	return 0;
 }
 

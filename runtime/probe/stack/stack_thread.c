@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/base/arena.h"
 #include "runtime/probe/stack/stack_inside.h"
 
 /* Owners asked for before a newcomer gets a new record: bounds its first event. */
@@ -26,21 +26,13 @@ static struct {
 	struct tp_stack_thread *look;	/* atomic: where the next newcomer looks first */
 } threads;
 
-/* Not by their names, which are hooks of ours; but the thread sanitizer has to hear of what one thread
- * gave back and another one was given. */
-#ifdef __SANITIZE_THREAD__
-#define CALL(name, ...) ((long)(name)(__VA_ARGS__))
-#else
-#define CALL(name, ...) syscall(SYS_##name, __VA_ARGS__)
-#endif
-
 void *tp_stack_map(size_t bytes)
 {
 	int kept_errno = errno;
-	long memory = CALL(mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = tp_map_memory(bytes, 0);
 
 	errno = kept_errno;
-	return memory == -1 ? NULL : (void *)memory;
+	return memory == MAP_FAILED ? NULL : memory;
 }
 
 void tp_stack_unmap(void *memory, size_t bytes)
@@ -48,7 +40,7 @@ void tp_stack_unmap(void *memory, size_t bytes)
 	int kept_errno = errno;
 
 	if (memory)
-		CALL(munmap, memory, bytes);
+		tp_unmap(memory, bytes);
 	errno = kept_errno;
 }
 
