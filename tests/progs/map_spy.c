@@ -2,8 +2,8 @@
 /*
  * map_spy.c - mmap and munmap in front of everybody's, as memory profilers have them: to be preloaded
  *
- * What a thread of the profiler's asks of them is counted; at the end the number is written into the file of
- * MAP_SPY, with that of all calls.
+ * At the end the number of calls by threads of the profiler's is written into the file of MAP_SPY, and
+ * whether there were any calls: "0 of some".
  */
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -180,7 +180,8 @@ Test(overview_advice, says_of_a_small_model_what_the_rest_of_its_steps_is)
 	advice_gpu_init();
 	add_small(150, 1, 60000, 37000);
 	proc->n_devices = 1;
-	cr_expect_not(strstr(print(), "Other is mostly"), "%s", text);
+	text = print();
+	cr_expect_not(strstr(text, "Other is mostly"), "%s", text);
 }
 
 Test(overview_advice, sees_one_process_that_serves_several_devices)

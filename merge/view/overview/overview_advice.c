@@ -187,7 +187,7 @@ static bool is_of_some_steps(tp_advice_judge *judge)
 	return judge == tp_advice_period || judge == tp_advice_epochs || judge == tp_advice_stalls;
 }
 
-/* And these judge by all steps, too, or come before those. */
+/* And these judge by all steps, too. */
 static bool is_of_all_steps(tp_advice_judge *judge)
 {
 	return is_of_some_steps(judge) || judge == tp_advice_trend;

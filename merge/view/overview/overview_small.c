@@ -164,8 +164,10 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	if (tp_advice_has_devices(facts->run) || !sums->n_steps || facts->is_locked)
 		return false;
 	n = tp_sites_top(facts->overview->sites, NULL, TP_SITE_TIME, site, LINES);
+	/* It looks at all stacks: where there are too few operators there are no loops either. */
 	for (uint32_t i = 0; i < n; i++)
-		tp_sites_keep_loops(facts->overview->sites, &site[i], sums->n_steps, SOME);
+		if (site[i].figure[TP_SITE_CALLS] / SOME >= (int64_t)sums->n_steps)
+			tp_sites_keep_loops(facts->overview->sites, &site[i], sums->n_steps, SOME);
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_small(&site[i], sums->n_steps) || (is_lbfgs && is_learning(&site[i])) ||
 		    is_most(facts->overview->sites, &site[i], is_engines) ||
