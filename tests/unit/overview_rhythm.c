@@ -103,6 +103,14 @@ static int64_t seldom_and_short(uint32_t step)
 	return jitter(step) + (step == 40 || step == 47 || step == 80 || step == 101 ? 70 : 0);
 }
 
+/* Four at one distance, but one of them is not like the others. */
+static int64_t seldom_and_once_short(uint32_t step)
+{
+	const bool is_long = step == 30 || step == 50 || step == 64 || step == 90;
+
+	return jitter(step) + (is_long ? 300 : step == 70 ? 20 : 0);
+}
+
 static int64_t slightly(uint32_t step)
 {
 	return jitter(step) + (step % 10 == 9 ? 6 : 0);
@@ -163,6 +171,7 @@ Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)
 	expect_rule(print(by_chance, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(twice, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	expect_rule(print(slightly, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(seldom_and_once_short, 1000, 110, TP_PHASE_WAIT), "slow-steps");
 }
 
 Test(overview_rhythm, sees_a_few_steps_that_take_very_long)
@@ -203,26 +212,36 @@ Test(overview_rhythm, leaves_out_steps_of_windows_and_short_runs)
 	expect_rule(print(tenth, 1000, 20, TP_PHASE_WAIT), NULL);
 }
 
-Test(overview_rhythm, sees_the_first_step_of_epochs)
+/* Steps 9, 19, ... begin an epoch. */
+static const char *print_tens(length *of)
 {
-	const char *text = print(tenth, 10, STEPS, TP_PHASE_WAIT);
-
-	/* Steps 9, 19, ... are the last ones of these epochs. */
-	expect_rule(text, "every-n-steps");
 	fake_init(&fake);
+	fake_proc(&fake, 0);
 	for (uint32_t i = 0, epoch = 0; i < STEPS; i++) {
-		struct tp_step_row *row;
+		struct tp_step_row *row = fake_step_row(&fake, fake.run.proc[0], i, i * 200ll * MS,
+							of(i) * MS);
 
-		if (!i)
-			fake_proc(&fake, 0);
 		epoch += i % 10 == 9;
-		row = fake_step_row(&fake, fake.run.proc[0], i, i * 200ll * MS, tenth(i) * MS);
 		row->phase = TP_PHASE_WAIT;
 		row->epoch = epoch;
 		row->in_epoch = (i + 1) % 10;
 	}
-	text = fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
-	expect_rule(text, "epoch-start");
+	return fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
+}
+
+/* After the first step of an epoch the next two are not yet at their pace. */
+static int64_t tenth_and_after(uint32_t step)
+{
+	return tenth(step) + (step % 10 < 2 ? 12 : 0);
+}
+
+Test(overview_rhythm, sees_the_first_step_of_epochs)
+{
+	/* These are the last ones of theirs. */
+	expect_rule(print(tenth, 10, STEPS, TP_PHASE_WAIT), "every-n-steps");
+	expect_rule(print_tens(tenth), "epoch-start");
+	expect_rule(print_tens(tenth_and_after), "epoch-start");
+	expect_rule(print_tens(jitter), NULL);
 }
 
 Test(overview_rhythm, sees_steps_that_get_slower_and_slower)

@@ -67,7 +67,7 @@ static bool is_of_shorter(const struct tp_rhythm_steps *steps, const struct tp_r
 			  const struct tp_rhythm_kind *at)
 {
 	for (uint32_t d = 2; d < PERIOD_LEAST; d++) {
-		struct tp_rhythm_kind more = {0, 0, 0, 0};
+		struct tp_rhythm_kind more = {0, 0, 0};
 
 		for (uint32_t i = 0; i < steps->n && found->period % d == 0; i++)
 			if (steps->row[i]->index % d == found->first % d &&
@@ -83,7 +83,7 @@ static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_
 {
 	static const char *const ordinal[] = {"th", "st", "nd", "rd"};
 	struct tp_advice *advice = &found->advice;
-	struct tp_rhythm_kind at = {0, 0, 0, 0}, other = {0, 0, 0, 0};
+	struct tp_rhythm_kind at;
 	const uint32_t period = find_period(steps);
 	uint32_t n_first = 0;
 	char which[64];
@@ -92,14 +92,13 @@ static bool find_periodic(const struct tp_rhythm_steps *steps, struct tp_rhythm_
 		return false;
 	found->period = period;
 	found->first = find_begin(steps, period);
-	for (uint32_t i = 0; i < steps->n; i++) {
-		bool is_at = choose_period(found, steps->row[i]->index);
-
-		tp_rhythm_count(steps, steps->row[i], is_at ? &at : &other);
-		n_first += is_at && tp_rhythm_is_epochs_first(steps->row[i]);
-	}
+	if (!tp_rhythm_tell_apart(steps, choose_period, found, &at))
+		return false;
+	for (uint32_t i = 0; i < steps->n; i++)
+		n_first += choose_period(found, steps->row[i]->index) &&
+			   tp_rhythm_is_epochs_first(steps->row[i]);
 	/* Epochs of one length are a rule of their own. */
-	if (!tp_rhythm_is_told_apart(&at, &other) || n_first > at.n / 2 || is_of_shorter(steps, found, &at))
+	if (n_first > at.n / 2 || is_of_shorter(steps, found, &at))
 		return false;
 	snprintf(which, sizeof(which), "every %" PRIu32 "%s step", period,
 		 period % 10 > 3 || period % 100 / 10 == 1 ? "th" : ordinal[period % 10]);

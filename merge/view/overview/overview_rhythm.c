@@ -75,12 +75,9 @@ static bool choose_first(const void *ctx, uint64_t step)
 
 static bool judge_epochs(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
-	struct tp_rhythm_kind first = {0, 0, 0, 0}, other = {0, 0, 0, 0};
+	struct tp_rhythm_kind first;
 
-	for (uint32_t i = 0; i < steps->n; i++)
-		tp_rhythm_count(steps, steps->row[i],
-				tp_rhythm_is_epochs_first(steps->row[i]) ? &first : &other);
-	if (!tp_rhythm_is_told_apart(&first, &other))
+	if (!tp_rhythm_tell_apart(steps, choose_first, steps, &first))
 		return false;
 	tp_rhythm_tell(steps, &first, "the first step of an epoch", found);
 	tell_where(steps, choose_first, steps, found);
@@ -106,7 +103,7 @@ static bool choose_stall(const void *ctx, uint64_t step)
 static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
-	struct tp_rhythm_kind stall = {0, 0, 0, 0};
+	struct tp_rhythm_kind stall = {0, 0, 0};
 	char which[64];
 
 	for (uint32_t i = 0; i < steps->n; i++)

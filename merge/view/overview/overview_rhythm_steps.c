@@ -16,6 +16,7 @@ enum {
 	STEPS_LEAST = 24,
 	TIMES_LEAST = 3,	/* as often a slow one has to be seen */
 	SLOW_PERCENT = 150,
+	LIKE_PART = 3,		/* of a kind's excess that each of it has: less is slow by chance */
 	CROWDED_PART = 3,	/* of the steps, at most: then they are left out */
 };
 
@@ -101,13 +102,31 @@ void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_r
 		     struct tp_rhythm_kind *kind)
 {
 	kind->n++;
-	kind->n_slow += tp_rhythm_is_slow(steps, row);
 	kind->all_ns = tp_add(kind->all_ns, row->dur_ns);
 	kind->excess_ns = tp_add(kind->excess_ns, row->dur_ns - steps->median_ns);
 }
 
-bool tp_rhythm_is_told_apart(const struct tp_rhythm_kind *kind, const struct tp_rhythm_kind *other)
+bool tp_rhythm_tell_apart(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
+			  struct tp_rhythm_kind *kind)
 {
-	return kind->n_slow >= TIMES_LEAST && kind->n_slow >= kind->n - kind->n / 5 &&
-	       other->n_slow <= other->n / 10 && kind->n < other->n;
+	uint32_t n_slow = 0, n_others_slow = 0;
+	int64_t least_ns;
+
+	*kind = (struct tp_rhythm_kind){0, 0, 0};
+	for (uint32_t i = 0; i < steps->n; i++)
+		if (choose(ctx, steps->row[i]->index))
+			tp_rhythm_count(steps, steps->row[i], kind);
+	if (kind->n < TIMES_LEAST || kind->n >= steps->n - kind->n)
+		return false;
+	least_ns = steps->median_ns + kind->excess_ns / kind->n / LIKE_PART;
+	for (uint32_t i = 0; i < steps->n; i++) {
+		if (steps->row[i]->dur_ns < least_ns || !tp_rhythm_is_slow(steps, steps->row[i]))
+			continue;
+		if (choose(ctx, steps->row[i]->index))
+			n_slow++;
+		else
+			n_others_slow++;
+	}
+	return n_slow >= TIMES_LEAST && n_slow >= kind->n - kind->n / 5 &&
+	       n_others_slow <= (steps->n - kind->n) / 10;
 }

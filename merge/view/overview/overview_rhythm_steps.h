@@ -21,9 +21,9 @@ struct tp_rhythm_steps {
 	int64_t slow_percent;	/* of the median: from there on a step is slow */
 };
 
-/* Steps of a kind: how many there are, how many are slow, what they take beyond the median. */
+/* Steps of a kind: how many there are, what they take, and what of it beyond the median. */
 struct tp_rhythm_kind {
-	uint32_t n, n_slow;
+	uint32_t n;
 	int64_t all_ns, excess_ns;
 };
 
@@ -39,7 +39,9 @@ const struct tp_step_row *tp_rhythm_row(const struct tp_rhythm_steps *steps, uin
 bool tp_rhythm_is_slow(const struct tp_rhythm_steps *steps, const struct tp_step_row *row);
 void tp_rhythm_count(const struct tp_rhythm_steps *steps, const struct tp_step_row *row,
 		     struct tp_rhythm_kind *kind);
-/* Nearly all steps of the kind are slow, and few others are. */
-bool tp_rhythm_is_told_apart(const struct tp_rhythm_kind *kind, const struct tp_rhythm_kind *other);
+/* Nearly all steps of the kind are slow, each by much of what they are on average, and few others are.
+ * `kind`: of the chosen ones, also if not. */
+bool tp_rhythm_tell_apart(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
+			  struct tp_rhythm_kind *kind);
 
 #endif
