@@ -214,7 +214,8 @@ Test(samples_advice, few_samples_name_a_function_where_they_are_a_large_part)
 		uint32_t n, n_operators;
 		bool is_named;
 	} row[] = {
-		{6, 18, true}, {5, 5, false}, {6, 30, false}, {8, 24, true}, {9, 30, false}, {10, 40, true},
+		{6, 18, true}, {5, 5, false}, {6, 30, false}, {8, 25, true}, {7, 30, false}, {9, 41, false},
+		{10, 40, true}, {10, 60, true},
 	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {

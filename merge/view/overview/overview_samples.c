@@ -17,7 +17,7 @@ enum {
 	CLEAR_PERCENT = 60,
 	LEAST_ALONE = 10,	/* where nothing else says so; */
 	FEWEST_ALONE = 6,	/* these, where they are */
-	ALONE_PART = 4,		/* one of so many parts of all */
+	ALONE_PART = 5,		/* one of so many parts of all */
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */
 	SPARE_PERCENT = 75,	/* and fewer of them would do */
 	MILD_PERCENT = 15,	/* of a step */
