@@ -136,6 +136,15 @@ Test(overview_comm, accuses_nobody_of_communication_where_the_cores_are_full)
 	expect_rules(print(), (const char *[]){"communication", NULL});
 }
 
+Test(overview_comm, gradients_of_a_small_model_take_their_time)
+{
+	add_rounds(9, 4, "forward", 1 << 20);
+	expect_rules(print(), (const char *[]){NULL});
+	set_up();
+	add_rounds(9, 5, "forward", 1 << 20);
+	expect_rules(print(), (const char *[]){"communication", NULL});
+}
+
 Test(overview_comm, sees_objects_that_are_exchanged_in_each_step)
 {
 	const char *text;

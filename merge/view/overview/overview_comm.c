@@ -20,6 +20,7 @@ enum {
 	FULL_PERCENT = 85,	/* of the cores run what we know of */
 	LARGE = 1 << 20,	/* bytes in a step of a rank */
 	LARGE_PERCENT = 10,	/* of a step */
+	PLAIN_PERCENT = 20,	/* of a step without devices: less is what gradients of a small model take */
 };
 
 /* How long ranks wait for each other, of all ranks together, as sums of categories are. */
@@ -223,7 +224,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	    judge_large(facts, facts->sums->n_steps, &text, advice))
 		return true;
 	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
-	if (!facts->gpu.all_ns && (facts->is_crowded || are_cores_full(facts->run, is_waiting)))
+	if (!facts->gpu.all_ns && (advice->percent < PLAIN_PERCENT || facts->is_crowded ||
+				   are_cores_full(facts->run, is_waiting)))
 		return false;
 	if (is_waiting && facts->has_slow_core)
 		return false;
