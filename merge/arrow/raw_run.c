@@ -48,7 +48,7 @@ static void show_processes(struct tp_run *run, struct tp_raw_rows *rows)
 			.world_size = proc->world_size > 0 ? proc->world_size : TP_RAW_NONE,
 			.worker = proc->worker, .restart = proc->restart, .pid = proc->pid,
 			.host = proc->host, .program = proc->program,
-			.zero_real_ns = (int64_t)run->zero_real_ns, .died = proc->is_dead,
+			.zero_real_ns = (int64_t)run->zero_real_ns, .died = tp_proc_died(proc),
 		});
 	}
 }

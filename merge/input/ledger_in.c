@@ -125,11 +125,12 @@ static void note_killed(struct tp_run_in *run, struct tp_proc_in *proc)
 	char how[32];
 
 	if (proc->has_ring || !tp_fact(proc->pub.started, "end", how, sizeof(how)) ||
-	    strcmp(how, TP_LEDGER_KILLED))
+	    (strcmp(how, TP_LEDGER_KILLED) && strcmp(how, TP_LEDGER_REPLACED)))
 		return;
 	proc->pub.is_dead = true;
-	tp_run_issue(&run->pub, &proc->pub, false,
-		     "process %u did not exit cleanly; all that it recorded was recovered", proc->pub.pid);
+	proc->pub.is_replaced = !strcmp(how, TP_LEDGER_REPLACED);
+	tp_run_issue(&run->pub, &proc->pub, false, "process %u %s; all that it recorded was recovered",
+		     proc->pub.pid, tp_run_how_ended(proc));
 }
 
 int tp_run_read_ledger_text(struct tp_run_in *run, FILE *text, const char *shown,

@@ -172,6 +172,11 @@ int64_t tp_run_source(struct tp_run_in *run, struct tp_proc_in *proc, uint32_t w
 int tp_run_block(struct tp_run_in *run, struct tp_block_ref block);
 /* The head of a trace of its, of window 0. */
 struct tp_file_head tp_run_file_head(const struct tp_proc_in *proc);
+/* Of one that did not end in order: the predicate of a sentence about it. */
+static inline const char *tp_run_how_ended(const struct tp_proc_in *proc)
+{
+	return proc->pub.is_replaced ? "became another program (exec)" : "did not exit cleanly";
+}
 int tp_run_anchor(struct tp_proc_in *proc, const struct tp_clock_anchor *anchor);
 /* Index in proc->thread of the thread that had this slot and tid; -1: there is none. */
 int64_t tp_run_find_thread(const struct tp_proc_in *proc, uint32_t slot, uint32_t tid);

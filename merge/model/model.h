@@ -79,6 +79,7 @@ struct tp_proc {
 	const char *started;	/* "key=value" lines of its ledger: how it was started and ended; "" */
 	bool is_running;	/* its ring is here, and held by a living process */
 	bool is_dead;		/* recovered from a ring: it did not end in order */
+	bool is_replaced;	/* the same, and it did so itself: by exec another program has its pid */
 	bool is_twin;		/* torch.profiler's trace of a process that has one of ours, too */
 	bool is_past;		/* of an earlier start: the job's ranks were started again later */
 	struct tp_queue **queue;	/* as they are met: grows while events come */
@@ -89,6 +90,12 @@ struct tp_proc {
 	struct tp_module_at *module;	/* by begin, then from_ns; complete before the first event */
 	uint32_t n_modules;
 };
+
+/* Something ended it. */
+static inline bool tp_proc_died(const struct tp_proc *proc)
+{
+	return proc->is_dead && !proc->is_replaced;
+}
 
 /* Does it work for that rank? Another host may have a process of the same number. */
 static inline bool tp_proc_works_for(const struct tp_proc *worker, const struct tp_proc *rank)

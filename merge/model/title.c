@@ -44,7 +44,7 @@ const char *tp_title_process(char buf[TP_TITLE_MAX], const struct tp_proc *proc)
 		    strcmp(program, "?") ? program : "python", proc->pid);
 	if (proc->restart)
 		tp_text_fmt(&text, ", restart %u", proc->restart);
-	tp_text_fmt(&text, "%s)", proc->is_dead ? ", died" : "");
+	tp_text_fmt(&text, "%s)", tp_proc_died(proc) ? ", died" : "");
 	return buf;
 }
 

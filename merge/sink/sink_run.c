@@ -15,6 +15,7 @@
 #include "merge/model/label.h"
 #include "merge/model/sink.h"
 #include "runtime/base/options.h"
+#include "runtime/trace/ledger.h"
 #include "runtime/trace/reader.h"
 
 enum { VALUE_BYTES = 16384 };
@@ -175,7 +176,9 @@ static void put_end(struct json *j, const struct tp_proc *proc)
 	if (tp_reader_text_value(proc->started, strlen(proc->started), "end", how, sizeof(how)))
 		put_text(j, "end", how);
 	else
-		put_text(j, "end", proc->is_running ? "running" : proc->is_dead ? "killed" : "unknown");
+		put_text(j, "end", proc->is_running	? "running"
+				   : proc->is_replaced	? TP_LEDGER_REPLACED
+				   : proc->is_dead	? TP_LEDGER_KILLED : "unknown");
 	if (stood)
 		put_text(j, "last_seen", stood);
 }

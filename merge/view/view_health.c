@@ -231,7 +231,7 @@ static void print_findings(struct state *state, struct tp_health *health)
 	char removed[32];
 
 	for (uint32_t i = 0; i < run->n_procs; i++)
-		n_dead += run->proc[i]->is_dead;
+		n_dead += tp_proc_died(run->proc[i]);
 	for (uint32_t i = 0; i < run->n_windows; i++)
 		n_bad += run->window[i].is_recovered;
 	n_lost += print_counted(health);

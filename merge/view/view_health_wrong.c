@@ -118,7 +118,7 @@ static void print_open(const struct tp_health *health, bool is_dead)
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i];
 
-		if (open->proc->is_dead != is_dead || n++ >= n_most)
+		if (open->proc->is_dead != is_dead || open->proc->is_replaced || n++ >= n_most)
 			continue;
 		if (!last)
 			tp_out_title(health->out, "Where processes that %s stood: their open spans, outermost first",

@@ -58,6 +58,8 @@ size_t tp_ledger_format_row(char *out, size_t cap, const struct tp_ledger_row *r
 #define TP_LEDGER_END "#end\n"
 /* The fact `end` of a process that did not: the merge wrote it, with what its ring held. */
 #define TP_LEDGER_KILLED "killed"
+/* The same, where it was its own exec that ended it. */
+#define TP_LEDGER_REPLACED "replaced"
 
 /* Of one line without its '\n'. False: it is not such a line. */
 bool tp_ledger_parse_head(const char *line, size_t n, struct tp_ledger_head *head);

@@ -44,7 +44,21 @@ for way in abort segv stricken kill execve execv execvp execvpe fexecve execl ex
 	is "$way: the merge reads what there is" "$status" 0
 	like "$way: it takes it from the ring" "$(cat merged.err)" 'records.* from its buffer file'
 	like "$way: all steps are there" "$(cat merged.out)" 'recorded  ([0-9]+) of \1 steps'
+	case $way in
+	exec* | fexecve) how='became another program (exec)' died=0 ;;
+	*) how='did not exit cleanly' died=1 ;;
+	esac
+	is "$way: how it ended is said" "$(grep -c "process [0-9]* $how; " merged.err)" 1
+	is "$way: it died, or called exec itself" "$(grep -c '^  died ' merged.out)" "$died"
 done
+
+# The files that the merge makes of a ring say it, too.
+compare execve
+fuse recovered --recover profiled
+fuse merged profiled
+like "a recovered ring: how it ended is said" "$(cat merged.err)" \
+	'became another program \(exec\); all that it recorded was recovered'
+is "a recovered ring: it called exec itself" "$(grep -c '^  died ' merged.out)" 0
 
 # A signal that does not end the program does not end the recording.
 for way in ignored blocked; do

@@ -242,6 +242,7 @@ static int take_process(struct tp_ring_in *r)
 	r->is_live = !r->is_kept && !r->head.is_replaced && tp_alive(&r->head, r->fd);
 	r->proc->is_live = r->proc->pub.is_running = r->is_live;
 	r->proc->pub.is_dead = !r->is_live;
+	r->proc->pub.is_replaced = r->head.is_replaced;
 	if (!r->is_kept) {
 		r->proc->ring_path = strdup(r->path);
 		r->proc->ring_file = r->file;
@@ -280,19 +281,19 @@ static void note_passes(struct tp_ring_in *r)
 
 static void note_death(const struct tp_ring_in *r)
 {
+	const char *how = tp_run_how_ended(r->proc);
+
 	if (r->n_records)
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not exit cleanly; %llu records that were in no trace are "
-			     "read from its buffer file '%s'", r->head.pid, (unsigned long long)r->n_records,
-			     r->path);
+			     "process %u %s; %llu records that were in no trace are read from its buffer file '%s'",
+			     r->head.pid, how, (unsigned long long)r->n_records, r->path);
 	else if (!r->head.windows_begun && !r->head.steps_done)
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not exit cleanly, before its first step had ended: it had recorded "
-			     "nothing yet", r->head.pid);
+			     "process %u %s, before its first step had ended: it had recorded nothing yet",
+			     r->head.pid, how);
 	else
 		tp_run_issue(&r->run->pub, &r->proc->pub, false,
-			     "process %u did not exit cleanly; all that it recorded is in its files",
-			     r->head.pid);
+			     "process %u %s; all that it recorded is in its files", r->head.pid, how);
 }
 
 static int read_ring(struct tp_ring_in *r)

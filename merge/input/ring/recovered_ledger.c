@@ -143,7 +143,9 @@ static int append_fact(const struct tp_proc_in *proc, const char *key, const str
 
 int tp_recovered_ledger(struct tp_proc_in *proc, const struct tp_folder *folder)
 {
-	static const char killed[] = "#fact end=" TP_LEDGER_KILLED "\n";
+	static const char killed[] = "#fact end=" TP_LEDGER_KILLED "\n",
+			  replaced[] = "#fact end=" TP_LEDGER_REPLACED "\n";
+	const char *how_it_ended = proc->pub.is_replaced ? replaced : killed;
 	char last = '\n', how[32];
 	struct tp_own_fd ledger;
 	uint64_t end;
@@ -159,7 +161,7 @@ int tp_recovered_ledger(struct tp_proc_in *proc, const struct tp_folder *folder)
 		err = append_fact(proc, "stood", &ledger, &end);
 	/* It may have died after it had said how it ends. */
 	if (!err && !tp_fact(proc->pub.started, "end", how, sizeof(how)))
-		err = append(&ledger, killed, sizeof(killed) - 1, &end);
+		err = append(&ledger, how_it_ended, strlen(how_it_ended), &end);
 	tp_own_fd_close(&ledger);
 	return err ? tp_recovered_say(proc, proc->ledger_path, err) : 0;
 }

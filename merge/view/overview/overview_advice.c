@@ -196,7 +196,7 @@ static bool is_of_all_steps(tp_advice_judge *judge)
 static bool has_died(const struct tp_run *run)
 {
 	for (uint32_t i = 0; i < run->n_procs; i++)
-		if (run->proc[i]->is_dead)
+		if (tp_proc_died(run->proc[i]))
 			return true;
 	return false;
 }

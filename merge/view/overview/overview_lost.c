@@ -92,7 +92,7 @@ void tp_overview_print_lost(const struct tp_run *run, const struct tp_overview *
 	}
 	print_ranks(run, out);
 	for (uint32_t i = 0; i < run->n_procs; i++)
-		n_dead += run->proc[i]->is_dead;
+		n_dead += tp_proc_died(run->proc[i]);
 	for (uint32_t i = 0; i < run->n_issues; i++)
 		if (run->issue[i].is_loss && !n_issues++)
 			issue = run->issue[i].text;
