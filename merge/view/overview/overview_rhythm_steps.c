@@ -118,7 +118,7 @@ bool tp_rhythm_tell_apart(const struct tp_rhythm_steps *steps, tp_step_choose *c
 			tp_rhythm_count(steps, steps->row[i], kind);
 	if (kind->n < TIMES_LEAST || kind->n >= steps->n - kind->n)
 		return false;
-	least_ns = steps->median_ns + kind->excess_ns / kind->n / LIKE_PART;
+	least_ns = tp_add(steps->median_ns, kind->excess_ns / kind->n / LIKE_PART);
 	for (uint32_t i = 0; i < steps->n; i++) {
 		if (steps->row[i]->dur_ns < least_ns || !tp_rhythm_is_slow(steps, steps->row[i]))
 			continue;
