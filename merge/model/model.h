@@ -97,6 +97,12 @@ static inline bool tp_proc_died(const struct tp_proc *proc)
 	return proc->is_dead && !proc->is_replaced;
 }
 
+/* It died, or (!died) it still runs; one that called exec does neither. */
+static inline bool tp_proc_died_or_runs(const struct tp_proc *proc, bool died)
+{
+	return died ? tp_proc_died(proc) : proc->is_running;
+}
+
 /* Does it work for that rank? Another host may have a process of the same number. */
 static inline bool tp_proc_works_for(const struct tp_proc *worker, const struct tp_proc *rank)
 {

@@ -94,7 +94,8 @@ static void put_open(struct tp_row *r, const void *ctx, const void *of)
 	char who[64], thread[64];
 
 	TP_TEXT(r, "process", NULL, 0, "rank", "%s", tp_label_proc(who, ctx, open->proc));
-	TP_TEXT(r, "state", NULL, 0, "died, or runs", "%s", open->proc->is_dead ? "died" : "runs");
+	TP_TEXT(r, "state", NULL, 0, "died, replaced (by exec), or runs", "%s",
+		tp_proc_died(open->proc) ? "died" : open->proc->is_dead ? "replaced" : "runs");
 	TP_TEXT(r, "thread", NULL, 0, "thread", "%s", tp_label_thread(thread, open->thread));
 	TP_COUNT(r, "depth", NULL, 0, "depth: number of open spans around it", open->depth);
 	TP_TEXT(r, "name", NULL, 0, "name of the operator or range", "%.*s", (int)open->name->n_bytes, name_open(open));
@@ -118,7 +119,7 @@ static void print_open(const struct tp_health *health, bool is_dead)
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i];
 
-		if (open->proc->is_dead != is_dead || open->proc->is_replaced || n++ >= n_most)
+		if (!tp_proc_died_or_runs(open->proc, is_dead) || n++ >= n_most)
 			continue;
 		if (!last)
 			tp_out_title(health->out, "Where processes that %s stood: their open spans, outermost first",

@@ -345,7 +345,12 @@ Test(view_overview, shows_losses_in_red_and_open_spans)
 		0, 100 * MS, 0};
 	fake.run.open[1] = (struct tp_open_at_end){
 		proc, &proc->thread[0], fake_op(&fake, "aten::mm"), TP_REC_OP, 88 * MS, 100 * MS, 1};
+	proc->is_running = true;
 	expect_has(print(120, true), wanted);
+	/* By exec it became another program: it neither died nor runs. */
+	proc->is_running = false;
+	proc->is_dead = proc->is_replaced = true;
+	cr_expect_not(strstr(print(120, true), "aten::mm for at least"));
 }
 
 static void expect_fits(const char *text, uint32_t width)

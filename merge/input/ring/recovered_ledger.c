@@ -143,9 +143,8 @@ static int append_fact(const struct tp_proc_in *proc, const char *key, const str
 
 int tp_recovered_ledger(struct tp_proc_in *proc, const struct tp_folder *folder)
 {
-	static const char killed[] = "#fact end=" TP_LEDGER_KILLED "\n",
-			  replaced[] = "#fact end=" TP_LEDGER_REPLACED "\n";
-	const char *how_it_ended = proc->pub.is_replaced ? replaced : killed;
+	const char *how_it_ended = proc->pub.is_replaced ? "#fact end=" TP_LEDGER_REPLACED "\n"
+							 : "#fact end=" TP_LEDGER_KILLED "\n";
 	char last = '\n', how[32];
 	struct tp_own_fd ledger;
 	uint64_t end;

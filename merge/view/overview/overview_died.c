@@ -93,8 +93,8 @@ static uint32_t print_last(const struct tp_run *run, const struct tp_overview *o
 		const struct tp_proc *proc = run->proc[i];
 		const struct tp_last *last = is_dead && overview->last ? &overview->last[i] : &none;
 
-		if (!(is_dead ? tp_proc_died(proc) : proc->is_running) || proc->worker ||
-		    has_open(run, proc) || (!last->name && !has_stood(proc)))
+		if (!tp_proc_died_or_runs(proc, is_dead) || proc->worker || has_open(run, proc) ||
+		    (!last->name && !has_stood(proc)))
 			continue;
 		if (!n++)
 			print_title(is_dead, out);
@@ -130,7 +130,7 @@ static void print_all(const struct tp_run *run, const struct tp_overview *overvi
 	for (uint32_t i = 0; i < run->n_open; i++) {
 		const struct tp_open_at_end *open = &run->open[i], *first = open;
 
-		if (open->proc->is_dead != is_dead || open->proc->is_replaced ||
+		if (!tp_proc_died_or_runs(open->proc, is_dead) ||
 		    (i && run->open[i - 1].proc == open->proc &&
 		     run->open[i - 1].thread == open->thread))
 			first = NULL;
