@@ -12,10 +12,23 @@ static void set_up(void)
 
 TestSuite(overview_data, .init = set_up);
 
-/* In each step line 20 asks a loader for 40 ms; in every n-th it makes an order of samples. */
-static void add_loading(uint32_t every, const char *name)
+/* The stack of a function that the one with stack `outer` calls. */
+static void add_called(uint32_t stack, uint32_t outer, const char *function, const char *file)
 {
-	add_two_lines();
+	char name[200];
+	int n = snprintf(name, sizeof(name), "%s%c%s", function, 0, file);
+
+	event[n_events] = fake_span(&fake, proc, 0, TP_REC_FRAME,
+				    fake_string(&fake, TP_STRING_PYFRAME, name, (uint32_t)n), 0, 0);
+	event[n_events].flags = TP_FRAME_PYTHON;
+	event[n_events].link = stack;
+	event[n_events].len = outer;
+	event[n_events++].arg = 7;
+}
+
+/* In each step line 20 asks a loader for 40 ms; in every n-th it calls this operator in that stack. */
+static void add_loading_by(uint32_t every, const char *name, uint32_t stack)
+{
 	for (uint32_t i = 0; i < STEPS; i++) {
 		int64_t at = i * 100 * MS;
 
@@ -23,12 +36,19 @@ static void add_loading(uint32_t every, const char *name)
 		add(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 2,
 		    at + 40 * MS);
 		if (i % every == 0) {
-			add(TP_REC_OP, name, at + 3, at + 30 * MS);
-			add(TP_REC_OP, name, at + 4, at + 29 * MS);
+			add_stack(stack, at + 3);
+			add(TP_REC_OP, name, at + 4, at + 30 * MS);
+			add(TP_REC_OP, name, at + 5, at + 29 * MS);
 		}
 		add_stack(1, at + 40 * MS + 1);
 		add(TP_REC_OP, "aten::linear", at + 40 * MS + 2, at + 100 * MS - 1)->link = 7;
 	}
+}
+
+static void add_loading(uint32_t every, const char *name)
+{
+	add_two_lines();
+	add_loading_by(every, name, 2);
 }
 
 static bool is_begun_anew(void)
@@ -51,6 +71,31 @@ Test(overview_data, sees_a_loader_that_is_begun_in_each_step)
 	set_up();
 	add_loading(1, "aten::randn");
 	cr_expect_not(is_begun_anew(), "%s", print());
+}
+
+/* ColorJitter puts its four changes into a new order for each picture. */
+Test(overview_data, a_permutation_that_the_dataset_makes_is_no_order_of_samples)
+{
+	static const struct {
+		const char *asks, *file, *called, *its_file;
+		bool is_order;
+	} row[] = {
+		{"_BaseDataLoaderIter._next_index", "/x/site-packages/torch/utils/data/dataloader.py",
+		 "RandomSampler.__iter__", "/x/site-packages/torch/utils/data/sampler.py", true},
+		{"_MapDatasetFetcher.fetch", "/x/site-packages/torch/utils/data/_utils/fetch.py",
+		 "Photos.__getitem__", "/home/me/photos.py", false},
+		{"_MapDatasetFetcher.fetch", "/x/site-packages/torch/utils/data/_utils/fetch.py",
+		 "mask", "/home/me/photos.py", false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_two_lines();
+		add_called(3, 2, row[i].asks, row[i].file);
+		add_called(4, 3, row[i].called, row[i].its_file);
+		add_loading_by(1, "aten::randperm", 4);
+		cr_expect_eq(strstr(print(), "begins an epoch") != NULL, row[i].is_order, "%u: %s", i, print());
+	}
 }
 
 /* A step of each `n` waits for 400 ms, in the others for 2 of 100. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/facts/code/load_stage.h"
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/facts/origin/module_origin.h"
 #include "merge/kit/grow.h"
@@ -94,6 +95,17 @@ static void count_by_stack(const struct tp_stacks *stacks, struct tp_sites_row *
 		count_layers(row);
 }
 
+/* A permutation that a dataset or what makes batches asks for (ColorJitter, masks) is no order of samples. */
+static void check_order(const struct tp_stacks *stacks, struct tp_sites_row *row)
+{
+	struct tp_frame frame[FRAMES_LOOKED_AT];
+	uint32_t n = tp_stacks_frames(stacks, row->stack, frame, FRAMES_LOOKED_AT);
+	enum tp_load_stage stage = tp_load_stage_of(frame, n < FRAMES_LOOKED_AT ? n : FRAMES_LOOKED_AT);
+
+	if (stage == TP_LOAD_FETCH || stage == TP_LOAD_COLLATE)
+		row->figure[TP_SITE_EPOCHS] = 0;
+}
+
 void tp_sites_find_lines(void *state)
 {
 	struct tp_sites *sites = state;
@@ -107,6 +119,8 @@ void tp_sites_find_lines(void *state)
 		wanted[sites->row[i].stack] = 1;
 	is_good = is_good && !tp_stacks_resolve(stacks, wanted);
 	for (uint32_t i = 0; is_good && i < sites->n_rows; i++) {
+		if (sites->row[i].figure[TP_SITE_EPOCHS])
+			check_order(stacks, &sites->row[i]);
 		if (!tp_hostmem_show_line(stacks, sites->row[i].stack, TP_HOSTMEM_LONG, place,
 					  PLACE_MAX))
 			continue;
