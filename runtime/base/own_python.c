@@ -52,8 +52,7 @@ static bool is_others(const char *file)
 /* Where torch.compile writes what it made of a program. */
 static const char generated[] = "/torchinductor_";
 
-/* What follows the folder that packages are installed in; NULL: it is in none. */
-static const char *find_package(const char *file)
+const char *tp_own_python_package(const char *file)
 {
 	static const char *const folder[] = {"/site-packages/", "/dist-packages/"};
 
@@ -68,15 +67,26 @@ static const char *find_package(const char *file)
 
 bool tp_own_python(const char *file)
 {
-	return file[0] && file[0] != '<' && !find_package(file) && !strstr(file, "/lib/python3") &&
+	return file[0] && file[0] != '<' && !tp_own_python_package(file) && !strstr(file, "/lib/python3") &&
 	       !strstr(file, generated) && (file[0] == '/' || !is_others(file));
 }
 
 bool tp_own_python_is_package(const char *file)
 {
-	const char *package = find_package(file);
+	const char *package = tp_own_python_package(file);
 
 	return package && strncmp(package, "torch/", 6) != 0;
+}
+
+bool tp_own_python_is_asked(const char *function)
+{
+	static const char *const method[] = {"__call__", "__getitem__", "__getitems__", "__iter__", "__next__"};
+	const char *dot = strrchr(function, '.');
+
+	for (size_t i = 0; i < sizeof(method) / sizeof(method[0]); i++)
+		if (dot && !strcmp(dot + 1, method[i]))
+			return true;
+	return false;
 }
 
 bool tp_own_python_is_public(const char *function)

@@ -13,9 +13,13 @@
 
 bool tp_own_python(const char *file);
 
+/* What follows the folder that packages are installed in: "torch/nn/functional.py"; NULL: it is in none. */
+const char *tp_own_python_package(const char *file);
 /* Of an installed package around torch: torch's own is none. */
 bool tp_own_python_is_package(const char *file);
 /* What a library offers by that name: what its author calls private, and what wraps others, is not. */
 bool tp_own_python_is_public(const char *function);
+/* "Resize.__call__", "Photos.__getitem__": how transforms and datasets are asked. */
+bool tp_own_python_is_asked(const char *function);
 
 #endif

@@ -108,3 +108,85 @@ Test(samples_inside, what_calls_torch_and_a_small_part_name_nothing)
 	expect(text, "train.py:14 main");
 	expect_not(text, "Agent.log");
 }
+
+/* ---- in a data loader ---- */
+
+/* What fetch of a loader of the training process asks. */
+static uint32_t fetch(void)
+{
+	uint32_t fit = frame(proc, frame(proc, 0, "main", TRAIN, 14), "Trainer.fit", LIB, 50),
+		 next = frame(proc, fit, "_BaseDataLoaderIter.__next__", DATA "dataloader.py", 700);
+
+	return frame(proc, next, "_MapDatasetFetcher.fetch", DATA "_utils/fetch.py", 54);
+}
+
+/* Each step waits for data for 40 of 100 ms, in these stacks in turn. */
+static const char *print_loading(const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		fake_step_row(&fake, proc, i, i * STEP, STEP)->data_wait_ns = 40 * MS;
+		span(TP_REC_RANGE, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", i * STEP,
+		     i * STEP + 40 * MS);
+		for (uint32_t k = 0; k < n; k++)
+			sample(proc, 0, stack[k], i * STEP + k * MS + MS, 0);
+		span(TP_REC_OP, "aten::mm", i * STEP + 40 * MS, (i + 1) * STEP);
+	}
+	return print(&tp_view_overview);
+}
+
+#define VISION "/x/site-packages/vision/"
+
+/* n_resize of twenty samples in the first of two transforms that a chain has made, all but one of them in
+ * what does it, and six in none. */
+static const char *print_chain(uint32_t asked, uint32_t n_resize)
+{
+	uint32_t item = frame(proc, asked, "Folder.__getitem__", VISION "folder.py", 20),
+		 chain = frame(proc, item, "Compose.__call__", VISION "chain.py", 30),
+		 resize = frame(proc, chain, "Resize.__call__", VISION "resize.py", 40),
+		 inner = frame(proc, frame(proc, resize, "sample", VISION "sample.py", 90), "_sample",
+			       VISION "sample.py", 95),
+		 jitter = frame(proc, chain, "Jitter.forward", VISION "jitter.py", 60), stack[20];
+
+	for (uint32_t k = 0; k < 20; k++)
+		stack[k] = k + 1 < n_resize ? inner : k < n_resize ? resize : k < 14 ? jitter : chain;
+	return print_loading(stack, 20);
+}
+
+Test(samples_inside, of_a_librarys_dataset_the_dearest_transform_is_named)
+{
+	const char *text = print_chain(fetch(), 8);
+
+	expect(text, "\n                      vision/sample.py:90 sample\n");
+	expect(text, "less work for each sample there, or DataLoader with num_workers > 0");
+	expect_not(text, "index whole batches");
+	samples_init();
+	text = print_chain(fetch(), 4);
+	expect(text, "\n                      vision/jitter.py:60 Jitter.forward\n");
+	/* None has a quarter. */
+	samples_init();
+	text = print_loading((const uint32_t[]){fetch(), fetch(), fetch(), fetch(), fetch()}, 5);
+	expect(text, "index whole batches");
+	expect_not(text, "Trainer.fit");
+}
+
+Test(samples_inside, below_the_users_own_dataset_it_is_named_too)
+{
+	const char *text = print_chain(frame(proc, fetch(), "Photos.__getitem__", TRAIN, 30), 4);
+
+	expect(text, "train.py:30 Photos.__getitem__ > vision/jitter.py:60 Jitter.forward\n");
+	samples_init();
+	/* Half of it is in no library. */
+	uint32_t own = frame(proc, fetch(), "Photos.__getitem__", TRAIN, 30),
+		 resize = frame(proc, own, "Resize.__call__", VISION "resize.py", 40);
+	text = print_loading((const uint32_t[]){own, own, own, own, resize}, 5);
+	expect(text, "train.py:30 Photos.__getitem__\n");
+}
+
+Test(samples_inside, what_makes_batches_is_a_librarys_too)
+{
+	uint32_t collate = frame(proc, fetch(), "Collator.torch_call", "/x/site-packages/texts/collate.py", 70);
+	const char *text = print_loading((const uint32_t[]){collate, collate, collate, collate, collate}, 5);
+
+	expect(text, "texts/collate.py:70 Collator.torch_call\n");
+	expect(text, "let the dataset give whole batches");
+}

@@ -7,6 +7,12 @@
 #include "merge/kit/need.h"
 #include "runtime/base/own_python.h"
 
+enum {
+	LEAST = 3,		/* samples */
+	PART = 4,		/* all but one of so many are nearly all; one of so many is worth a name */
+	NARROW_PART = 5,	/* less than what calls it: then that is named */
+};
+
 static uint32_t find_row(struct tp_inside *inside, uint32_t owner, const struct tp_frame *frame)
 {
 	const uint32_t hash = tp_keyed_hash((uint64_t)frame->function_id << 32 | owner);
@@ -25,14 +31,15 @@ static uint32_t find_row(struct tp_inside *inside, uint32_t owner, const struct 
 }
 
 void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, const struct tp_frame *frame,
-		   uint32_t n, uint64_t n_more)
+		   uint32_t n, enum tp_inside_names names, uint64_t n_more)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct tp_inside_row *row;
 		uint32_t at;
 
 		if (!frame[i].is_python || !tp_own_python_is_package(frame[i].file) ||
-		    !tp_own_python_is_public(frame[i].function))
+		    !(tp_own_python_is_public(frame[i].function) ||
+		      (names == TP_INSIDE_LOADER && tp_own_python_is_asked(frame[i].function))))
 			continue;
 		at = find_row(inside, owner, &frame[i]);
 		row = &inside->row[at];
@@ -55,6 +62,38 @@ const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
 					     const struct tp_inside_row *other, uint64_t n_all)
 {
 	return row->n >= n_all - n_all / 2 && (!other || is_narrower(row, other)) ? row : other;
+}
+
+static const struct tp_inside_row *find_narrowest(const struct tp_inside *inside, uint32_t owner,
+						   uint64_t least)
+{
+	const struct tp_inside_row *found = NULL;
+
+	for (uint32_t i = 0; i < inside->n_rows; i++) {
+		const struct tp_inside_row *row = &inside->row[i];
+
+		if (row->owner == owner && row->n >= least && (!found || is_narrower(row, found)))
+			found = row;
+	}
+	return found;
+}
+
+const struct tp_inside_row *tp_inside_of_loader(const struct tp_inside *inside, uint32_t owner,
+						uint64_t n_all)
+{
+	const uint64_t nearly_all = n_all - n_all / PART, part = n_all / PART;
+	const struct tp_inside_row *found = find_narrowest(inside, owner, n_all - n_all / 2);
+	uint64_t most = 0;
+
+	if (found && found->n < nearly_all)
+		return found;
+	for (uint32_t i = 0; i < inside->n_rows; i++) {
+		const struct tp_inside_row *row = &inside->row[i];
+
+		if (row->owner == owner && row->n < nearly_all && row->n >= part && row->n > most)
+			most = row->n;
+	}
+	return most >= LEAST ? find_narrowest(inside, owner, most - most / NARROW_PART) : found;
 }
 
 void tp_inside_free(struct tp_inside *inside)

@@ -27,14 +27,22 @@ struct tp_inside {
 	struct tp_tally lines;
 };
 
+/* The functions that count: public ones; in a data loader also the methods by which datasets and transforms
+ * are asked for samples. */
+enum tp_inside_names { TP_INSIDE_PUBLIC, TP_INSIDE_LOADER };
+
 /* n_more (samples, calls, ns) of that owner, in a stack of which frame[0] to frame[n - 1] are what it called:
  * each stack once. Gives up (need.h) where memory is out. */
 void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, const struct tp_frame *frame,
-		   uint32_t n, uint64_t n_more);
+		   uint32_t n, enum tp_inside_names names, uint64_t n_more);
 /* Of an owner with n_all: `row`, if it has half of that and tells more than `other` (NULL: none), else
  * `other`. */
 const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
 					     const struct tp_inside_row *other, uint64_t n_all);
+/* Of a loader's with n_all; NULL: none. Where that has nearly all (a chain of transforms), the dearest of
+ * what it calls says more: one that has a quarter or more. */
+const struct tp_inside_row *tp_inside_of_loader(const struct tp_inside *inside, uint32_t owner,
+						uint64_t n_all);
 void tp_inside_free(struct tp_inside *inside);
 
 #endif

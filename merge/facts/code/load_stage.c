@@ -17,12 +17,12 @@ static bool is_in(const struct tp_frame *frame, const char *file)
 	return frame->is_python && strstr(frame->file, "torch/utils/data/") && tp_ends(frame->file, file);
 }
 
-bool tp_load_is_inside(const struct tp_frame *frame, uint32_t n, uint32_t at)
+uint32_t tp_load_called(const struct tp_frame *frame, uint32_t n)
 {
-	for (uint32_t i = at + 1; i < n; i++)
+	for (uint32_t i = n; i-- > 0;)
 		if (frame[i].is_python && strstr(frame[i].file, "torch/utils/data/"))
-			return true;
-	return false;
+			return i;
+	return 0;
 }
 
 /* What fetch calls in frame[at]'s place: samples are asked for in a comprehension or by name. */

@@ -22,8 +22,8 @@ enum tp_load_stage {
 
 /* frame[0] is the innermost of n. */
 enum tp_load_stage tp_load_stage_of(const struct tp_frame *frame, uint32_t n);
-/* Was frame[at] called by the loader? */
-bool tp_load_is_inside(const struct tp_frame *frame, uint32_t n, uint32_t at);
+/* How many of the frames the loader called: frame[0] to that. 0: there is no loader. */
+uint32_t tp_load_called(const struct tp_frame *frame, uint32_t n);
 /* All that a worker does is inside it; what is outside was its parent's when it was forked. */
 bool tp_load_is_worker_loop(const struct tp_frame *frame);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/facts/code/inside.h"
+#include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/need.h"
 #include "merge/kit/show.h"
 #include "runtime/base/own_python.h"
@@ -174,15 +175,19 @@ static void count_stack(struct state *state, uint32_t which)
 	at = find_owner(frame, n);
 	key.stage = tp_load_stage_of(frame, n);
 	key.is_in_torch = key.stage == TP_LOAD_NONE && is_calling_torch(frame, at);
-	if (at < n && (key.stage == TP_LOAD_NONE || tp_load_is_inside(frame, n, at)))
+	if (key.stage != TP_LOAD_NONE && at > tp_load_called(frame, n))
+		at = tp_load_called(frame, n);
+	else if (at < n)
 		key.frame = frame[at];
 	row = find_row(state, &key);
 	tp_samples_add(&state->owners.row[row].sum, &met->sum);
 	tp_samples_add(&state->owners.stage[met->where][key.stage], &met->sum);
 	owner = &state->owners.row[row];
 	tp_samples_count_line(&state->lines, row, &key.frame, met->sum.n, &owner->line_n, &owner->frame);
-	if (key.stage == TP_LOAD_NONE && !key.is_in_torch && key.frame.function[0])
-		tp_inside_add(&state->inside, row, which, frame, at, met->sum.n);
+	if (key.stage != TP_LOAD_NONE)
+		tp_inside_add(&state->inside, row, which, frame, at, TP_INSIDE_LOADER, met->sum.n);
+	else if (!key.is_in_torch && key.frame.function[0])
+		tp_inside_add(&state->inside, row, which, frame, at, TP_INSIDE_PUBLIC, met->sum.n);
 	if (met->sum.n > met->sum.collects &&
 	    (met->where == TP_SAMPLES_OPERATOR || (met->where == TP_SAMPLES_GAP && !key.is_in_torch)))
 		count_callers(state, which, frame + at, n - at, met->where, met->sum.n - met->sum.collects);
@@ -209,7 +214,14 @@ static void choose_inside(struct state *state)
 		const struct tp_inside_row *row = &state->inside.row[i];
 		struct tp_sample_owner *owner = &state->owners.row[row->owner];
 
-		owner->inside = tp_inside_better(row, owner->inside, owner->sum.n);
+		if (owner->stage == TP_LOAD_NONE)
+			owner->inside = tp_inside_better(row, owner->inside, owner->sum.n);
+	}
+	for (uint32_t i = 0; i < state->owners.n_rows; i++) {
+		struct tp_sample_owner *owner = &state->owners.row[i];
+
+		if (owner->stage != TP_LOAD_NONE)
+			owner->inside = tp_inside_of_loader(&state->inside, i, owner->sum.n);
 	}
 }
 
@@ -253,6 +265,18 @@ const struct tp_sample_owner *tp_sample_owners_top(const struct tp_sample_owners
 	return NULL;
 }
 
+const struct tp_sample_owner *tp_sample_owners_library(const struct tp_sample_owners *owners,
+						       enum tp_samples_where where, enum tp_load_stage stage)
+{
+	for (uint32_t i = 0; i < owners->n_rows; i++) {
+		const struct tp_sample_owner *row = &owners->row[i];
+
+		if (row->where == where && row->stage == stage && !row->frame.function[0] && row->inside)
+			return row;
+	}
+	return NULL;
+}
+
 static void show_frame(struct tp_text *out, const struct tp_frame *frame)
 {
 	const char *function = frame->function, *inside = strstr(function, ".<locals>.<");
@@ -270,10 +294,12 @@ const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_o
 	struct tp_text out;
 
 	tp_text_init(&out, buf, cap);
-	show_frame(&out, &owner->frame);
-	if (owner->inside) {
+	if (owner->frame.function[0])
+		show_frame(&out, &owner->frame);
+	if (owner->frame.function[0] && owner->inside)
 		tp_text_str(&out, " > ");
-		show_frame(&out, &owner->inside->frame);
-	}
+	if (owner->inside)
+		tp_hostmem_show_frame(buf + out.len, (uint32_t)(cap - out.len), &owner->inside->frame,
+				      TP_HOSTMEM_LONG);
 	return buf;
 }

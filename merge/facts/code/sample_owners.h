@@ -49,8 +49,12 @@ const struct tp_sample_owners *tp_sample_owners_want(struct tp_facts *facts);
 const struct tp_sample_owner *tp_sample_owners_top(const struct tp_sample_owners *owners,
 						   enum tp_samples_where where, enum tp_load_stage stage);
 
+/* The row of what there is nobody's of the user's, but in a library's; NULL: there is none. */
+const struct tp_sample_owner *tp_sample_owners_library(const struct tp_sample_owners *owners,
+						       enum tp_samples_where where, enum tp_load_stage stage);
+
 /* "train.py:12 decode" of the innermost function, "train.py:9 main > trainer.py:80 Trainer.log" where most of
- * its samples are in a library's; buf is returned. */
+ * its samples are in a library's, and that alone where no function is the user's; buf is returned. */
 const char *tp_sample_owner_show(char *buf, size_t cap, const struct tp_sample_owner *owner);
 
 #endif

@@ -79,7 +79,7 @@ bool tp_sites_inside(const struct tp_sites *sites, const struct tp_proc *proc, c
 
 		if (part > 0 && (!proc || sites->row[i].proc == proc->at))
 			tp_inside_add(&inside, 0, i, frame, read_called(sites, line, &sites->row[i], frame),
-				      (uint64_t)part);
+				      TP_INSIDE_PUBLIC, (uint64_t)part);
 	}
 	for (uint32_t i = 0; i < inside.n_rows; i++)
 		most = tp_inside_better(&inside.row[i], most, (uint64_t)all);

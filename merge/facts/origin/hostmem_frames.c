@@ -359,16 +359,11 @@ static void put_native(struct tp_text *out, const struct tp_frame *frame, enum t
 /* Behind the folder that installed packages are in, or Python's own modules. */
 static const char *in_package(const char *file)
 {
-	static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
 	static const char library[] = "/lib/python3.";
-	const char *its, *end;
+	const char *package = tp_own_python_package(file), *its, *end;
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		const char *at = strstr(file, folders[i]);
-
-		if (at)
-			return at + strlen(folders[i]);
-	}
+	if (package)
+		return package;
 	its = strstr(file, library);
 	end = its ? strchr(its + strlen(library), '/') : NULL;
 	return end && end[1] ? end + 1 : file;

@@ -10,8 +10,15 @@
 
 #include "merge/view/overview/overview_advice.h"
 
-/* Waiting for data: at which stage of loading, in whose function, what would help. False: workers are
- * idle, and what is waited for is little: nobody's fault. */
+static inline bool tp_advice_is_most(uint64_t part, uint64_t all, uint32_t percent)
+{
+	return all && part * 100 >= all * percent;
+}
+
+/* At which stage of loading, in whose function, what would help. */
+void tp_advice_load_stage(const struct tp_advice_facts *facts, bool has_workers, struct tp_advice *advice);
+/* The same of waiting for data, unless workers have nothing to do: that is told then. False: and what is
+ * waited for is little: nobody's fault. */
 bool tp_advice_load(const struct tp_advice_facts *facts, bool has_workers, struct tp_advice *advice);
 
 /* Code between operators: the place begins with the function that most of it is in. False: it is not
