@@ -165,6 +165,28 @@ Test(samples_advice, idle_workers_are_not_accused_of_a_little)
 	expect_not(print(&tp_view_overview), "data-loading");
 }
 
+/* While they wait they take no core from the training; what they do in the rest of the time is named. */
+Test(samples_advice, workers_that_take_the_cores_may_wait_most_of_the_time)
+{
+	static char totals[100];
+	const char *text;
+
+	snprintf(totals, sizeof(totals), "threads.wall=400000000\nthreads.cores=2\nthreads.cpu=240000000\n"
+		 "thread.%u=240000000 120000000 python\n", proc->thread[0].tid);
+	fake.run.window[0].totals = totals;
+	fake_window(&fake, worker, 0, 0, STEPS * STEP)->totals =
+		"threads.wall=400000000\nthreads.cores=2\nthreads.cpu=100000000\n";
+	wait_for_data("_MultiProcessingDataLoaderIter", 1);
+	add_cores(97);
+	sample_often(worker, in_worker(true, ""), 40, WAITS);
+	sample_often(worker, in_worker(false, "jitter"), 8, 0);
+	text = print(&tp_view_overview);
+	expect(text, "busy-workers");
+	expect(text, "train.py:33 jitter");
+	expect(text, "less work for each sample there: the cores are full");
+	expect_not(text, "nothing to do");
+}
+
 /* ---- between operators ---- */
 
 /* Half of each step is between operators. */

@@ -30,8 +30,7 @@ static inline void samples_init(void)
 	fake_init(&fake);
 	n_events = n_stacks = n_names = 0;
 	proc = fake_proc(&fake, 0);
-	worker = fake_proc(&fake, 0);
-	worker->worker = 1;
+	worker = fake_worker(&fake, proc, 1);
 	fake_window(&fake, proc, 0, 0, STEPS * STEP)->n_events = 1;
 	for (uint32_t i = 0; i < STEPS; i++)
 		event[n_events++] = fake_step(&fake, proc, i, i * STEP, (i + 1) * STEP);

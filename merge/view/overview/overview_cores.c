@@ -123,5 +123,6 @@ bool tp_advice_workers(struct tp_advice_facts *facts, struct tp_advice *advice)
 	snprintf(advice->todo, sizeof(advice->todo), "less work for each sample there: the cores are full, and more "
 		 "workers would not help");
 	tp_advice_dataset(facts->run, NULL, advice);
-	return tp_advice_load(facts, true, advice);
+	tp_advice_load_stage(facts, true, advice);
+	return true;
 }
