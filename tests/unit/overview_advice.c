@@ -391,6 +391,8 @@ Test(overview_advice, a_device_that_waits_for_data_is_the_loaders)
 	/* Its class is the program's, or torch's own: that file is nobody's to change. */
 	fake.run.window[0].meta = "dataset=Photos /home/me/train.py:17\n";
 	cr_expect(strstr(print(), "/home/me/train.py:17, samples of Photos\n"), "%s", print());
+	fake.run.window[0].meta = "dataset=make.<locals>.Photos /home/me/train.py:17\n";
+	cr_expect(strstr(print(), "/home/me/train.py:17, samples of Photos\n"), "%s", print());
 	fake.run.window[0].meta =
 		"dataset=TensorDataset /venv/lib/python3.11/site-packages/torch/utils/data/dataset.py:205\n";
 	cr_expect(strstr(print(), " samples of TensorDataset\n"), "%s", print());

@@ -10,6 +10,8 @@ static void set_up(void)
 	samples_init();
 }
 
+#define STATEFUL "/x/site-packages/torchdata/stateful_dataloader/"
+
 TestSuite(samples, .init = set_up);
 
 /* ---- stages ---- */
@@ -33,7 +35,12 @@ Test(samples, stages_of_loading_are_told_by_torchs_own_functions)
 					     DATA "_utils/fetch.py"),
 			      iterable = python("_IterableDatasetFetcher.fetch", DATA "_utils/fetch.py"),
 			      collate = python("default_collate", DATA "_utils/collate.py"),
-			      put = python("Queue.put", "/usr/lib/python3.11/multiprocessing/queues.py");
+			      put = python("Queue.put", "/usr/lib/python3.11/multiprocessing/queues.py"),
+			      stateful = python("_StatefulMultiProcessingDataLoaderIter._try_get_data",
+						STATEFUL "stateful_dataloader.py"),
+			      state_index = python("_StatefulBaseDataLoaderIter._next_index",
+						   STATEFUL "stateful_dataloader.py"),
+			      state_loop = python("_worker_loop", STATEFUL "worker.py");
 	const struct {
 		struct tp_frame frame[6];	/* the innermost first */
 		uint32_t n;
@@ -54,10 +61,19 @@ Test(samples, stages_of_loading_are_told_by_torchs_own_functions)
 		{{loop, init, main}, 3, TP_LOAD_AWAIT},
 		{{put, loop, init, main}, 4, TP_LOAD_SEND},
 		{{own, inner, fetch, loop, init, main}, 6, TP_LOAD_FETCH},
+		{{stateful, next, main}, 3, TP_LOAD_AWAIT},
+		{{own, state_index, main}, 3, TP_LOAD_SAMPLER},
+		{{state_loop, main}, 2, TP_LOAD_AWAIT},
+		{{put, state_loop, main}, 3, TP_LOAD_SEND},
+		{{own, fetch, state_loop, main}, 4, TP_LOAD_FETCH},
 	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		cr_expect_eq(tp_load_stage_of(row[i].frame, row[i].n), row[i].stage, "row %u", i);
+	/* What stands inside of it is what it called. */
+	cr_expect_eq(tp_load_called((const struct tp_frame[]){own, main}, 2), 0);
+	cr_expect_eq(tp_load_called((const struct tp_frame[]){own, inner, fetch, next, main}, 5), 3);
+	cr_expect_eq(tp_load_called((const struct tp_frame[]){own, state_index, main}, 3), 1);
 }
 
 /* ---- where threads were ---- */

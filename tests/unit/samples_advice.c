@@ -72,7 +72,7 @@ Test(samples_advice, who_waits_for_data_in_its_own_process_hears_in_which_functi
 		const char *text;
 
 		samples_init();
-		wait_for_data("_SingleProcessDataLoaderIter", 40);
+		wait_for_data(i % 2 ? "_SingleProcessDataLoaderIter" : "_StatefulSingleProcessDataLoaderIter", 40);
 		sample_often(proc, in_loader(row[i].called, row[i].file), 40, row[i].waits_in);
 		text = print(&tp_view_overview);
 		expect(text, "data-loading");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load_stage.c - what a data loader of torch's does on a stack
+ * load_stage.c - what a data loader of torch's, or torchdata's, which is made of it, does on a stack
  *
  * In torch/utils/data: a sampler is asked in _next_index; _utils/fetch.py asks the dataset, then calls
  * the function that makes batches; _utils/worker.py is the loop of a worker, which waits for indices
@@ -12,15 +12,28 @@
 
 #include "runtime/base/begins.h"
 
+static const char torchs[] = "torch/utils/data/", torchdatas[] = "torchdata/stateful_dataloader/";
+
+static bool is_loaders(const struct tp_frame *frame)
+{
+	return frame->is_python && (strstr(frame->file, torchs) || strstr(frame->file, torchdatas));
+}
+
 static bool is_in(const struct tp_frame *frame, const char *file)
 {
-	return frame->is_python && strstr(frame->file, "torch/utils/data/") && tp_ends(frame->file, file);
+	return frame->is_python && strstr(frame->file, torchs) && tp_ends(frame->file, file);
+}
+
+static bool is_in_loader(const struct tp_frame *frame)
+{
+	return is_in(frame, "/dataloader.py") ||
+	       (frame->is_python && tp_ends(frame->file, "torchdata/stateful_dataloader/stateful_dataloader.py"));
 }
 
 uint32_t tp_load_called(const struct tp_frame *frame, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;)
-		if (frame[i].is_python && strstr(frame[i].file, "torch/utils/data/"))
+		if (is_loaders(&frame[i]))
 			return i;
 	return 0;
 }
@@ -58,7 +71,9 @@ static enum tp_load_stage stage_of_loader(const struct tp_frame *frame)
 
 bool tp_load_is_worker_loop(const struct tp_frame *frame)
 {
-	return is_in(frame, "/_utils/worker.py") && tp_frame_is_called(frame, "_worker_loop");
+	return (is_in(frame, "/_utils/worker.py") ||
+		(frame->is_python && tp_ends(frame->file, "torchdata/stateful_dataloader/worker.py"))) &&
+	       tp_frame_is_called(frame, "_worker_loop");
 }
 
 /* A queue below the worker's loop: batches go out by put, indices come in by get. */
@@ -80,7 +95,7 @@ enum tp_load_stage tp_load_stage_of(const struct tp_frame *frame, uint32_t n)
 			return stage_of_fetch(frame, i);
 		if (tp_load_is_worker_loop(&frame[i])) {
 			stage = stage_of_worker(frame, i);
-		} else if (is_in(&frame[i], "/dataloader.py")) {
+		} else if (is_in_loader(&frame[i])) {
 			enum tp_load_stage found = stage_of_loader(&frame[i]);
 
 			stage = stage == TP_LOAD_NONE || found != TP_LOAD_OTHER ? found : stage;

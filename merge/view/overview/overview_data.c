@@ -55,6 +55,17 @@ static void leave_out_first_steps(const struct tp_run *run, int64_t *wait_ns, in
 	*all_ns = tp_sub(*all_ns, first_ns);
 }
 
+/* "Photos" of "make.<locals>.Photos" */
+static const char *find_class(const char *name)
+{
+	static const char inside[] = "<locals>.";
+	const char *at;
+
+	while ((at = strstr(name, inside)))
+		name = at + sizeof(inside) - 1;
+	return name;
+}
+
 /* Of a dataset of torch's, or not of Python: "samples of Photos". */
 void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struct tp_advice *advice)
 {
@@ -72,7 +83,7 @@ void tp_advice_dataset(const struct tp_run *run, const struct tp_proc *of, struc
 			*at++ = '\0';
 		if (at && tp_own_python(at))
 			tp_text_fmt(&out, "%s, ", at);
-		tp_text_fmt(&out, "samples of %s", value);
+		tp_text_fmt(&out, "samples of %s", find_class(value));
 	}
 }
 
@@ -84,8 +95,9 @@ bool tp_advice_has_workers(const struct tp_overview *overview, bool *has_none)
 	for (uint32_t i = 0; i < tp_names_count(overview->names); i++) {
 		const struct tp_name *name = tp_names_at(overview->names, i);
 
-		has_workers |= strstr(name->bytes, "_MultiProcessingDataLoaderIter") != NULL;
-		*has_none |= strstr(name->bytes, "_SingleProcessDataLoaderIter") != NULL;
+		/* torchdata's begin with Stateful. */
+		has_workers |= strstr(name->bytes, "MultiProcessingDataLoaderIter") != NULL;
+		*has_none |= strstr(name->bytes, "SingleProcessDataLoaderIter") != NULL;
 	}
 	return has_workers;
 }
