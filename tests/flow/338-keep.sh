@@ -9,7 +9,7 @@
 cd "$TMP" || exit 1
 
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -iquote "$TOP" -O2 -fPIC -shared -fvisibility=hidden -o keep.so \
-	"$PROGS/keep_lib.c" "$TOP"/runtime/probe/keep/keep_{api,walk}.c "$TOP"/runtime/probe/python/pyapi.c \
+	"$PROGS/keep_lib.c" "$TOP"/runtime/probe/keep/keep_{api,roots,walk}.c "$TOP"/runtime/probe/python/pyapi.c \
 	"$TOP"/runtime/base/{readable,text,own_python}.c -ldl || no_program
 for version in 3.9 3.10 3.11 3.12 3.13 3.13t 3.14 3.14t; do
 	if ! python=$(find_python "$version"); then

@@ -15,6 +15,7 @@ import types
 import weakref
 
 held = ctypes.PyDLL(sys.argv[1])
+held.keep_local.argtypes = [ctypes.py_object] * 3
 held.keep_init.restype = held.keep_walk.restype = ctypes.c_char_p
 VERSION = "%d.%d" % sys.version_info[:2]
 LIST, DICT, SET, DEQUE, CACHE = 2, 3, 4, 5, 7
@@ -108,6 +109,34 @@ class Colour(enum.Enum):
     RED = 1
 
 
+class Callback:
+    """One of the program's own, which only a library has."""
+
+    def __init__(self):
+        self.kept = [1, 2, 3]
+        self.by_key = {"rows": [1]}
+
+
+library = types.ModuleType("trainer")
+library.__file__ = "/x/site-packages/trainer/__init__.py"
+sys.modules["trainer"] = library
+exec(compile("""
+class Base:
+    def __init__(self):
+        self.its_own = [1, 2]
+
+class Trainer(Base):
+    def __init__(self, callbacks):
+        super().__init__()
+        self.handler = Base()
+        self.handler.callbacks = callbacks
+        self.logs = [1] * 9
+
+    def fit(self):
+        pass
+""", library.__file__, "exec"), vars(library))
+
+
 class Cached:
     store = {n: "x" * 1000 for n in range(5)}
 
@@ -161,19 +190,23 @@ WANTED = {
     "cached.deep['of']['which'][1]": (LIST, 3), "squares": (CACHE, 9), "put's rows": (LIST, 1), "put[0]": (LIST, 4),
     "put['more']": (DICT, 0), "put['calls']": (LIST, 2), "pending.queue": (DEQUE, 1), "loud.seen": (SET, 7),
     "Loud.items": (LIST, 2), "loud_dict": (DICT, 1), "loud_dict['a']": (LIST, 6), "ring": (LIST, 1),
-    "wide": (LIST, 100000), "odd": (DICT, 5),
+    "wide": (LIST, 100000), "odd": (DICT, 5), "Abstract.entries": (LIST, 0), "Callback.kept": (LIST, 3),
+    "Callback.by_key['rows']": (LIST, 1),
 }
 
 
 def read():
+    """What is told of this file, by name, and what of libraries."""
     text = held.keep_walk()
-    found = {}
+    found, others = {}, []
     for line in (text or b"").decode("utf-8", "replace").splitlines():
         kind, size, n_bytes, rest = line.split(" ", 3)
         file, _, name = rest.partition(": ")
         if file == __file__:
             found[name] = (int(kind), int(size), int(n_bytes))
-    return found
+        elif "/site-packages/" in file:
+            others.append(name)
+    return found, others
 
 
 def trace(frame, event, what):
@@ -185,6 +218,9 @@ def main():
     if why:
         print(VERSION + ": " + why.decode())
         return
+    trainer = library.Trainer([Callback(), Loud(), Slotted()])
+    name = "self"
+    held.keep_local(library.Trainer.fit.__code__, name, trainer)
     held.keep_walk()
     called.clear()
     watched = [history, cached, loud, odd, wide, Cached.store, put]
@@ -197,9 +233,11 @@ def main():
     # Calls of C functions are what it does.
     ran = [one for one in called if not (isinstance(one, tuple) and one[0].startswith("c_"))]
     wrong = ["ran: %s" % (one,) for one in ran]
-    found = read()
+    found, others = read()
     wrong += ["%s: %s, not %s" % (name, found.get(name), what) for name, what in WANTED.items()
               if found.get(name, (0, 0, 0))[:2] != what]
+    wrong += ["%s is a library's" % name for name in others]
+    wrong += ["%s: its class has a program of its own" % name for name in found if "OfMeta" in name]
     if [sys.getrefcount(one) for one in watched] != counts:
         wrong.append("references stay")
     if not gc.isenabled():

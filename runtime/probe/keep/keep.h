@@ -4,7 +4,7 @@
  *
  * At the start and the end of windows, on the thread that trains, in its Python: sizes of what the program's
  * own code can reach (keep_walk.h), compared with the time before. No code of the program's runs, no
- * reference stays. One look takes 0.1 to 1 ms as a rule, 5 ms at most. From the fifth on they are taken
+ * reference stays. One look takes 0.1 to 2 ms as a rule, 5 ms at most. From the fifth on they are taken
  * only when a hundred times as long has gone by since the last one, from the 17th on a thousand times. What
  * grows is in the ledger (trainprof-trace(5), "grows.N").
  */

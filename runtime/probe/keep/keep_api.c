@@ -21,6 +21,7 @@ static struct {
 	void *list, *set, *module, *function, *type, *text, *bytes, *number, *real;
 	/* Found as soon as they are there. */
 	void *deque, *cache, *tensor, *array, *referents;
+	void *attribute_of_class;	/* how type looks one up */
 	bool was_collecting;
 } api;
 
@@ -67,6 +68,8 @@ void tp_keep_begin(void)
 	find(&api.deque, "collections", "deque");
 	find(&api.cache, "functools", "_lru_cache_wrapper");
 	find(&api.referents, "gc", "get_referents");
+	if (!api.attribute_of_class)
+		api.attribute_of_class = tp_pyapi_get(api.type, "__getattribute__");
 	if (api.stop_collecting && api.collect)
 		api.was_collecting = api.stop_collecting();
 }
@@ -90,6 +93,27 @@ static bool is_leaf(void *type)
 	       api.is_subtype(type, api.module) || api.is_subtype(type, api.type);
 }
 
+/* Classes of a metaclass that looks attributes up as type does: ABCMeta, that of autograd's functions. */
+static bool is_plain_metaclass(void *type)
+{
+	void *its;
+
+	if (type == api.type)
+		return true;
+	if (!api.is_subtype(type, api.type) || type_of(type) != api.type)
+		return false;
+	its = tp_pyapi_get(type, "__getattribute__");
+	tp_pyapi_drop(its);
+	return its && its == api.attribute_of_class;
+}
+
+void *tp_keep_class_of(void *object)
+{
+	void *class = type_of(object);
+
+	return is_plain_metaclass(type_of(class)) ? class : NULL;
+}
+
 enum tp_keep_kind tp_keep_kind_of(void *object)
 {
 	void *type = type_of(object);
@@ -102,7 +126,7 @@ enum tp_keep_kind tp_keep_kind_of(void *object)
 		return TP_KEEP_SET;
 	if (type == api.function)
 		return TP_KEEP_FUNCTION;
-	if (type == api.type)
+	if (is_plain_metaclass(type))
 		return TP_KEEP_CLASS;
 	if (is_leaf(type))
 		return TP_KEEP_LEAF;

@@ -31,6 +31,8 @@ ptrdiff_t tp_keep_size(void *object, enum tp_keep_kind kind);
 void *tp_keep_item(void *object, enum tp_keep_kind kind, ptrdiff_t at);
 /* NULL: it has none. */
 void *tp_keep_instance_dict(void *object);
+/* Borrowed: the object's class; NULL: to ask it for what it has could run the program's code. */
+void *tp_keep_class_of(void *object);
 /* A copy of a class's dictionary. */
 void *tp_keep_class_dict(void *class);
 /* A list of what the object refers to; NULL: not known. */

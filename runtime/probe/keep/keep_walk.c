@@ -6,42 +6,29 @@
  * nothing else suffers from it. Objects and keys are held until the walk ends; names are put together only
  * for those who ask.
  */
-#include "runtime/probe/keep/keep_walk.h"
+#include "runtime/probe/keep/keep_in.h"
 
 #include <string.h>
 
 #include "runtime/base/hash.h"
-#include "runtime/base/own_python.h"
 #include "runtime/base/text.h"
 #include "runtime/base/thread.h"
 #include "runtime/probe/python/pyapi.h"
-#include "runtime/probe/python/pyframe.h"
 
 enum {
-	DEPTH = 6,		/* from a variable on */
+	DEPTH = 6,		/* from a variable on; */
+	DEPTH_OTHERS = 4,	/* from what a library runs on, */
+	OTHERS_US = 1000,	/* for so long at most */
 	SMALL = 32,		/* items: of a larger container only the size is looked at */
 	VISITED_BITS = 12,
 	NODES = 3 << (VISITED_BITS - 2),
-	OTHERS = 1024,		/* packages that are remembered */
 	ASK_CLOCK = 64,		/* objects */
 };
 
-/* How a node is named after its parent. */
-enum way { VARIABLE, LOCAL, ATTRIBUTE, KEY, ITEM, CLOSURE, SAME };
-
-struct node {
-	void *object, *key;	/* held; key: a text, of LOCAL the function's too; NULL: none */
-	const char *file;	/* of a variable; NULL: the parent's */
-	void *function;		/* of LOCAL: a text, held */
-	uint32_t parent, index;
-	uint8_t way, depth;
-};
-
 static struct {
-	struct node node[NODES];
+	struct tp_keep_node node[NODES];
 	uint32_t n;
 	uint64_t visited[1 << VISITED_BITS];
-	uint64_t others[OTHERS];	/* hashes of names of packages that are not the program's own */
 } walk;
 
 /* True: for the first time in this walk. */
@@ -59,22 +46,19 @@ static bool visit(const void *object)
 	return true;
 }
 
-static bool is_dunder(const char *name)
-{
-	return name[0] == '_' && name[1] == '_';
-}
-
 /* What may hold something, once, as long as there is room. */
-static struct node *add(void *object, enum way way, void *key, const struct node *parent)
+struct tp_keep_node *tp_keep_add(void *object, enum tp_keep_way way, void *key,
+				 const struct tp_keep_node *parent)
 {
-	struct node *node = &walk.node[walk.n];
+	struct tp_keep_node *node = &walk.node[walk.n];
 
 	if (walk.n == NODES || tp_keep_kind_of(object) == TP_KEEP_LEAF || !visit(object))
 		return NULL;
-	*node = (struct node){
+	*node = (struct tp_keep_node){
 		.object = object, .key = key, .way = (uint8_t)way,
 		.parent = parent ? (uint32_t)(parent - walk.node) : 0,
 		.depth = (uint8_t)(parent ? parent->depth + 1 : 0),
+		.is_others = parent && parent->is_others,
 	};
 	tp_py.take(object);
 	if (key)
@@ -85,24 +69,24 @@ static struct node *add(void *object, enum way way, void *key, const struct node
 
 /* ---- what an object holds ---- */
 
-static void add_values(const struct node *parent, void *dict, enum way way)
+static void add_values(const struct tp_keep_node *parent, void *dict, enum tp_keep_way way)
 {
 	void *key, *value;
 	ptrdiff_t at = 0;
 
 	while (tp_py.dict_next(dict, &at, &key, &value)) {
-		const char *name = way == ATTRIBUTE ? tp_pyapi_text(key) : NULL;
+		const char *name = way == TP_WAY_ATTRIBUTE ? tp_pyapi_text(key) : NULL;
 
-		if (!name || !is_dunder(name))
-			add(value, way, key, parent);
+		if (!name || !tp_keep_is_dunder(name))
+			tp_keep_add(value, way, key, parent);
 	}
 }
 
-static void add_items(const struct node *parent, enum tp_keep_kind kind, ptrdiff_t n)
+static void add_items(const struct tp_keep_node *parent, enum tp_keep_kind kind, ptrdiff_t n)
 {
 	for (ptrdiff_t i = 0; i < n; i++) {
 		void *item = tp_keep_item(parent->object, kind, i);
-		struct node *node = item ? add(item, ITEM, NULL, parent) : NULL;
+		struct tp_keep_node *node = item ? tp_keep_add(item, TP_WAY_ITEM, NULL, parent) : NULL;
 
 		if (node)
 			node->index = (uint32_t)i;
@@ -110,18 +94,18 @@ static void add_items(const struct node *parent, enum tp_keep_kind kind, ptrdiff
 }
 
 /* What a function has as an attribute of its own: part of it. */
-static void add_part(const struct node *parent, const char *attribute)
+static void add_part(const struct tp_keep_node *parent, const char *attribute)
 {
 	void *value = tp_pyapi_get(parent->object, attribute);
 
 	if (value) {
-		add(value, SAME, NULL, parent);
+		tp_keep_add(value, TP_WAY_SAME, NULL, parent);
 		tp_py.drop(value);
 	}
 }
 
 /* Variables of outer functions that it uses, and its arguments' defaults. */
-static void add_function(const struct node *parent)
+static void add_function(const struct tp_keep_node *parent)
 {
 	void *code = tp_pyapi_get(parent->object, "__code__"), *cells = tp_pyapi_get(parent->object, "__closure__");
 	void *names = code ? tp_pyapi_get(code, "co_freevars") : NULL;
@@ -133,7 +117,7 @@ static void add_function(const struct node *parent)
 		void *inside = cell ? tp_pyapi_get(cell, "cell_contents") : NULL;
 
 		if (inside) {
-			add(inside, CLOSURE, name, parent);
+			tp_keep_add(inside, TP_WAY_CLOSURE, name, parent);
 			tp_py.drop(inside);
 		}
 	}
@@ -145,31 +129,31 @@ static void add_function(const struct node *parent)
 	tp_pyapi_drop(names);
 }
 
-static void add_instance(const struct node *parent, void *dict)
+static void add_instance(const struct tp_keep_node *parent, void *dict)
 {
 	if (!dict)
 		return;
-	add_values(parent, dict, ATTRIBUTE);
+	add_values(parent, dict, TP_WAY_ATTRIBUTE);
 	tp_py.drop(dict);
 }
 
-static void open_node(const struct node *node, enum tp_keep_kind kind, ptrdiff_t size)
+static void open_node(const struct tp_keep_node *node, enum tp_keep_kind kind, ptrdiff_t size)
 {
-	if (kind == TP_KEEP_FUNCTION)
+	if (kind == TP_KEEP_FUNCTION && !node->is_others)
 		add_function(node);
 	else if (kind == TP_KEEP_OTHER)
 		add_instance(node, tp_keep_instance_dict(node->object));
 	else if (kind == TP_KEEP_CLASS && !node->depth)
 		add_instance(node, tp_keep_class_dict(node->object));
 	else if (kind == TP_KEEP_DICT && size <= SMALL)
-		add_values(node, node->object, KEY);
+		add_values(node, node->object, TP_WAY_KEY);
 	else if ((kind == TP_KEEP_LIST || kind == TP_KEEP_TUPLE) && size <= SMALL)
 		add_items(node, kind, size);
 }
 
 /* ---- what is told ---- */
 
-static void tell(tp_keep_take *take, const struct node *node, void *object, enum tp_keep_kind kind)
+static void tell(tp_keep_take *take, const struct tp_keep_node *node, void *object, enum tp_keep_kind kind)
 {
 	const struct tp_keep_found found = {
 		.object = object, .kind = kind, .node = (uint32_t)(node - walk.node),
@@ -179,7 +163,7 @@ static void tell(tp_keep_take *take, const struct node *node, void *object, enum
 	take(&found);
 }
 
-static void tell_cache(tp_keep_take *take, const struct node *node)
+static void tell_cache(tp_keep_take *take, const struct tp_keep_node *node)
 {
 	void *referents = tp_keep_referents(node->object);
 	const ptrdiff_t n = referents ? tp_keep_size(referents, TP_KEEP_LIST) : 0;
@@ -198,7 +182,16 @@ static void tell_cache(tp_keep_take *take, const struct node *node)
 	tp_pyapi_drop(referents);
 }
 
-static void put_key(struct tp_text *out, const struct node *node, const char *before, const char *behind)
+static void tell_node(tp_keep_take *take, const struct tp_keep_node *node, enum tp_keep_kind kind)
+{
+	if (kind == TP_KEEP_CACHE)
+		tell_cache(take, node);
+	else if (kind == TP_KEEP_LIST || kind == TP_KEEP_DICT || kind == TP_KEEP_SET || kind == TP_KEEP_DEQUE)
+		tell(take, node, node->object, kind);
+}
+
+static void put_key(struct tp_text *out, const struct tp_keep_node *node, const char *before,
+		    const char *behind)
 {
 	const char *text = node->key ? tp_pyapi_text(node->key) : NULL;
 
@@ -207,29 +200,29 @@ static void put_key(struct tp_text *out, const struct node *node, const char *be
 	tp_text_str(out, behind);
 }
 
-static void put_name(struct tp_text *out, const struct node *node)
+static void put_name(struct tp_text *out, const struct tp_keep_node *node)
 {
 	const char *function;
 
-	switch ((enum way)node->way) {
-	case LOCAL:
+	switch ((enum tp_keep_way)node->way) {
+	case TP_WAY_LOCAL:
 		function = tp_pyapi_text(node->function);
 		tp_text_str(out, function ? function : "");
 		put_key(out, node, "().", "");
 		return;
-	case VARIABLE:
+	case TP_WAY_VARIABLE:
 		put_key(out, node, "", "");
 		return;
 	default:
 		put_name(out, &walk.node[node->parent]);
 	}
-	if (node->way == ATTRIBUTE)
+	if (node->way == TP_WAY_ATTRIBUTE)
 		put_key(out, node, ".", "");
-	else if (node->way == KEY)
+	else if (node->way == TP_WAY_KEY)
 		put_key(out, node, "['", "']");
-	else if (node->way == CLOSURE)
+	else if (node->way == TP_WAY_CLOSURE)
 		put_key(out, node, "'s ", "");
-	else if (node->way == ITEM)
+	else if (node->way == TP_WAY_ITEM)
 		tp_text_fmt(out, "[%u]", node->index);
 }
 
@@ -240,107 +233,19 @@ void tp_keep_name(const struct tp_keep_found *found, struct tp_text *name)
 
 const char *tp_keep_file(const struct tp_keep_found *found)
 {
-	const struct node *node = &walk.node[found->node];
+	const struct tp_keep_node *node = &walk.node[found->node];
 
 	while (node->depth)
 		node = &walk.node[node->parent];
 	return node->file;
 }
 
-/* ---- where it begins ---- */
-
-/* The file of a module that is the program's own; NULL: it is not. Where one module of a package is not, none
- * is: there are a thousand of torch's. */
-static const char *own_file(const char *name, void *module)
-{
-	const uint64_t hash = tp_hash_bytes(name, strcspn(name, "."), 0);
-	uint64_t *others = &walk.others[hash / 2 % OTHERS];
-	void *globals, *file;
-	const char *text;
-
-	if (*others == hash)
-		return NULL;
-	globals = tp_keep_module_dict(module);
-	file = globals ? tp_py.dict_get(globals, "__file__") : NULL;
-	text = file && file != tp_py.none ? tp_pyapi_text(file) : NULL;
-	if (!text)
-		return globals && !strcmp(name, "__main__") ? "<stdin>" : NULL;
-	if (tp_own_python(text))
-		return text;
-	*others = hash;
-	return NULL;
-}
-
-/* Classes that others define are theirs. */
-static bool is_of(void *class, const char *module)
-{
-	void *its = tp_pyapi_get(class, "__module__");
-	const char *text = its ? tp_pyapi_text(its) : NULL;
-	const bool is_it = text && !strcmp(text, module);
-
-	tp_pyapi_drop(its);
-	return is_it;
-}
-
-static bool is_code(enum tp_keep_kind kind)
-{
-	return kind == TP_KEEP_FUNCTION || kind == TP_KEEP_CLASS || kind == TP_KEEP_CACHE;
-}
-
-static void add_globals(const char *module, void *globals, const char *file, bool are_code)
-{
-	void *key, *value;
-	ptrdiff_t at = 0;
-
-	while (tp_py.dict_next(globals, &at, &key, &value)) {
-		const char *name = tp_pyapi_text(key);
-		const enum tp_keep_kind kind = tp_keep_kind_of(value);
-		struct node *node;
-
-		if (!name || is_dunder(name) || is_code(kind) != are_code ||
-		    (kind == TP_KEEP_CLASS && !is_of(value, module)))
-			continue;
-		node = add(value, VARIABLE, key, NULL);
-		if (node)
-			node->file = file;
-	}
-}
-
-static void add_modules(bool are_code)
-{
-	void *key, *module;
-	ptrdiff_t at = 0;
-
-	while (tp_py.dict_next(tp_py.modules(), &at, &key, &module)) {
-		const char *name = tp_pyapi_text(key), *file = name ? own_file(name, module) : NULL;
-
-		if (file)
-			add_globals(name, tp_keep_module_dict(module), file, are_code);
-	}
-}
-
-static void add_local(void *ctx, const struct tp_pyframe_local *local)
-{
-	void *file = tp_pyapi_get(local->code, "co_filename"), *function = tp_pyapi_get(local->code, "co_name");
-	const char *text = file ? tp_pyapi_text(file) : NULL;
-	struct node *node = NULL;
-
-	if (text && function && local->name && tp_own_python(text))
-		node = add(local->object, LOCAL, local->name, NULL);
-	if (node) {
-		/* The code has it. */
-		node->file = text;
-		node->function = function;
-	} else if (function) {
-		tp_py.drop(function);
-	}
-	tp_pyapi_drop(file);
-}
+/* ---- the walk ---- */
 
 static void let_go(void)
 {
 	for (uint32_t i = 0; i < walk.n; i++) {
-		const struct node *node = &walk.node[i];
+		const struct tp_keep_node *node = &walk.node[i];
 
 		tp_py.drop(node->object);
 		tp_pyapi_drop(node->key);
@@ -353,15 +258,14 @@ static void let_go(void)
 static bool go_on(tp_keep_take *take, uint32_t *at, uint64_t end_ns)
 {
 	for (; *at < walk.n; ++*at) {
-		const struct node *node = &walk.node[*at];
+		struct tp_keep_node *node = &walk.node[*at];
 		const enum tp_keep_kind kind = tp_keep_kind_of(node->object);
 
-		if (kind == TP_KEEP_CACHE)
-			tell_cache(take, node);
-		else if (kind == TP_KEEP_LIST || kind == TP_KEEP_DICT || kind == TP_KEEP_SET ||
-			 kind == TP_KEEP_DEQUE)
-			tell(take, node, node->object, kind);
-		if (node->depth < DEPTH)
+		if (node->is_others && kind == TP_KEEP_OTHER)
+			tp_keep_claim(node);
+		if (!node->is_others)
+			tell_node(take, node, kind);
+		if (node->depth < (node->is_others ? DEPTH_OTHERS : DEPTH))
 			open_node(node, kind, tp_keep_size(node->object, kind));
 		if (*at % ASK_CLOCK == 0 && tp_thread_cpu_ns() > end_ns)
 			return false;
@@ -376,13 +280,19 @@ bool tp_keep_walk(tp_keep_take *take)
 	bool is_whole;
 
 	memset(walk.visited, 0, sizeof(walk.visited));
-	add_modules(false);
-	tp_pyframe_each_local(add_local, NULL);
+	tp_keep_add_modules(false);
+	tp_keep_add_locals();
 	is_whole = go_on(take, &at, end_ns);
 	/* There may be thousands of functions, and few of them hold anything. */
 	if (is_whole) {
-		add_modules(true);
+		tp_keep_add_modules(true);
 		is_whole = go_on(take, &at, end_ns);
+	}
+	if (is_whole) {
+		const uint64_t others_ns = tp_thread_cpu_ns() + OTHERS_US * 1000ull;
+
+		tp_keep_add_libraries();
+		go_on(take, &at, others_ns < end_ns ? others_ns : end_ns);
 	}
 	let_go();
 	return is_whole;

@@ -2,8 +2,9 @@
 /*
  * keep_walk.h - the lists, dicts, sets, deques and caches that the program's own code can reach by name
  *
- * From the global variables of its modules, its classes, and the local variables of its functions that this
- * thread runs, through attributes, small containers, closures and defaults, a few levels deep. With the
+ * From the global variables of its modules, its classes, the local variables of its functions that this
+ * thread runs, and its own objects that a library's object has whose function this thread runs (callbacks,
+ * a model), through attributes, small containers, closures and defaults, a few levels deep. With the
  * interpreter's lock held; one walk at a time.
  */
 #ifndef TP_PROBE_KEEP_WALK_H
