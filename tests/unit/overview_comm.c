@@ -189,3 +189,33 @@ Test(overview_comm, sees_large_copies_also_where_the_cores_are_full)
 	add_rounds(1, 1, "metrics", 1 << 20);
 	cr_expect_not(strstr(print(), "beside DDP"), "%s", print());
 }
+
+/* One rank is 20 of 100 ms late, and then 40 go by in a collective. */
+static void add_late_rank(const char *collective, uint64_t n)
+{
+	for (uint32_t r = 0; r < 2; r++)
+		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t r = 0; r < 2; r++)
+		for (uint32_t i = 0; i < STEPS; i++) {
+			int64_t at = i * 100 * MS;
+
+			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
+			add_range(both[r], collective, at + (r ? 50 : 30) * MS, at + 90 * MS);
+			event[n_events - 1].shapes = shape_of(6, n);
+		}
+}
+
+Test(overview_comm, a_straggler_explains_waiting_only)
+{
+	const char *text;
+
+	add_late_rank("gloo:all_gather", 1 << 20);
+	text = print();
+	expect_rules(text, (const char *[]){"communication", "uneven-ranks", NULL});
+	cr_expect(strstr(text, "for 40.0 % of step time nothing but communication runs, waiting for other ranks "
+			 "left out; most of it all_gather of 4.00 MiB"), "%s", text);
+	/* Nothing is known against it. */
+	set_up();
+	add_late_rank("gloo:all_reduce", 1 << 20);
+	expect_rules(print(), (const char *[]){"uneven-ranks", NULL});
+}

@@ -204,25 +204,30 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	const int64_t comm_ns = facts->sums->ns[TP_CAT_COMM];
 	const struct tp_comm_rank *rank;
 	const struct tp_comm_row *most;
-	int64_t waiting_ns;
+	int64_t waiting_ns, own_ns;
 	bool is_waiting;
 	struct tp_text text;
 	uint32_t n = 0;
 	char a[32];
 
-	if (facts->is_explained || !facts->sums->n_steps)
+	if (!facts->sums->n_steps)
 		return false;
 	rank = facts->overview->comm ? tp_comm_ranks(facts->overview->comm, &n) : NULL;
 	waiting_ns = find_waiting(rank, n);
-	advice->percent = tp_advice_percent(comm_ns, facts->sums->all_ns);
+	/* What makes a rank late makes the others wait for it. */
+	own_ns = !facts->is_explained ? comm_ns : waiting_ns < comm_ns ? tp_sub(comm_ns, waiting_ns) : 0;
+	advice->percent = tp_advice_percent(own_ns, facts->sums->all_ns);
 	tp_text_init(&text, advice->evidence, sizeof(advice->evidence));
-	tp_text_fmt(&text, "for %s of step time nothing but communication runs",
-		    tp_show_percent(a, (double)comm_ns, (double)facts->sums->all_ns));
+	tp_text_fmt(&text, "for %s of step time nothing but communication runs%s",
+		    tp_show_percent(a, (double)own_ns, (double)facts->sums->all_ns),
+		    facts->is_explained ? ", waiting for other ranks left out" : "");
 	if (judge_rounds(facts->overview->rounds, &text, advice) ||
 	    judge_small(facts, facts->sums->n_steps, &text, advice) ||
 	    judge_objects(facts, facts->sums->n_steps, &text, advice) ||
 	    judge_large(facts, facts->sums->n_steps, &text, advice))
 		return true;
+	if (facts->is_explained)
+		return false;
 	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
 	if (!facts->gpu.all_ns && (advice->percent < PLAIN_PERCENT || facts->is_crowded ||
 				   are_cores_full(facts->run, is_waiting)))
