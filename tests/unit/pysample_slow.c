@@ -95,6 +95,13 @@ Test(pysample_slow, functions_are_told_that_four_of_five_samples_share)
 	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module> > /home/me/train.py:11 evaluate");
 	take(4, (const uint32_t[]){1}, 1, 30);
 	cr_expect_str_eq(tell(3), "/home/me/train.py:10 <module>");
+	/* Of a few all but one, from four on. */
+	for (uint32_t n = 2; n <= 4; n++) {
+		tp_slow_reset(&slow);
+		take(n, (const uint32_t[]){1, 2}, 2, 10);
+		take(1, (const uint32_t[]){1}, 1, 10);
+		cr_expect_eq(strstr(tell(3), "evaluate") != NULL, n >= 3, "%u: %s", n, tell(3));
+	}
 }
 
 Test(pysample_slow, what_a_framework_does_is_told_by_its_functions_name)

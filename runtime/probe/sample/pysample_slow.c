@@ -10,7 +10,8 @@
 #include "runtime/trace/ledger.h"
 
 enum {
-	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many */
+	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many, */
+	SPARED_FROM = 4,	/* or one from so many on */
 	NAME_MOST = 512,
 };
 
@@ -166,11 +167,18 @@ bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_na
 	return true;
 }
 
+static uint32_t least_shared(uint32_t n)
+{
+	const uint32_t n_spared = n / SHARED_PART;
+
+	return n - (n >= SPARED_FROM && !n_spared ? 1 : n_spared);
+}
+
 /* The innermost of that part that lies between these depths; NULL: none. */
 static const struct tp_slow_function *
 find_innermost(const struct tp_slow *slow, enum tp_slow_part part, uint32_t above, uint32_t below)
 {
-	const uint32_t least = slow->n_samples - slow->n_samples / SHARED_PART;
+	const uint32_t least = least_shared(slow->n_samples);
 	const struct tp_slow_function *found = NULL;
 
 	for (uint32_t i = 0; i < slow->n_functions; i++) {
