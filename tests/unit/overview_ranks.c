@@ -144,3 +144,34 @@ Test(overview_ranks, a_core_that_is_slower_than_its_neighbour_is_no_straggler)
 		expect_rules(print(), (const char *const[]){row[i].wanted, NULL});
 	}
 }
+
+/* Steps that no window has: every tenth is slow on both ranks. */
+static void add_slow_steps(const char *first, const char *second)
+{
+	for (uint32_t r = 0; r < 2; r++) {
+		int64_t now = 1000 * MS;
+
+		fake.run.proc[r]->started = r ? second : first;
+		for (uint32_t i = STEPS; i < 60; i++) {
+			const int64_t ns = (i % 10 == 9 ? 300 : 20) * MS;
+
+			fake_step_row(&fake, fake.run.proc[r], i, now, ns);
+			now += ns;
+		}
+	}
+}
+
+Test(overview_ranks, where_slow_steps_stand_is_asked_of_the_rank_that_others_wait_for)
+{
+	static const char learns[] = "slow.9=9 /a/train.py:1 main > /a/train.py:3 train > /a/train.py:5 learn\n",
+			  saves[] = "slow.9=9 /a/train.py:1 main > /a/train.py:7 save\n";
+
+	add_ranks(false, NULL, NULL);
+	add_slow_steps(learns, saves);
+	cr_expect(strstr(print(), "...: train.py:1 main > train.py:7 save\n"), "%s", print());
+	/* Neither is waited for more than the other. */
+	set_up();
+	add_ranks(true, NULL, NULL);
+	add_slow_steps(saves, learns);
+	cr_expect(strstr(print(), "...: train.py:1 main > train.py:3 train > train.py:5 learn\n"), "%s", print());
+}

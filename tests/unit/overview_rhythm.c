@@ -162,6 +162,39 @@ Test(overview_rhythm, slow_steps_that_collect_garbage_are_a_rule_of_their_own)
 	started = "";
 }
 
+/* Two ranks of the same slow steps, but that the second one's take `more` ms. */
+static const char *print_ranks(const char *first, const char *second, int64_t more)
+{
+	int64_t now[2] = {0, 0};
+
+	fake_init(&fake);
+	for (uint32_t r = 0; r < 2; r++) {
+		struct tp_proc *proc = fake_proc(&fake, (int)r);
+
+		proc->started = r ? second : first;
+		for (uint32_t i = 0; i < STEPS / 2; i++) {
+			const int64_t ms = tenth(i) + (r && i % 10 == 9 ? more : 0);
+
+			fake_step_row(&fake, proc, i, now[r], ms * MS)->phase = TP_PHASE_WAIT;
+			now[r] += ms * MS;
+		}
+	}
+	return fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
+}
+
+/* The other waits for it in a collective, somewhere in a library. */
+Test(overview_rhythm, of_ranks_that_are_slow_alike_the_one_in_the_users_function_is_told)
+{
+	static const char save[] = "slow.9=9 /a/train.py:1 main > /a/train.py:5 save\n"
+				   "slow.19=9 /a/train.py:1 main > /a/train.py:5 save\n",
+			  waits[] = "slow.9=9 /a/train.py:1 main > /x/site-packages/lib/loop.py:7 advance\n";
+
+	cr_expect(strstr(print_ranks(save, waits, 0), ": train.py:1 main > train.py:5 save\n"));
+	cr_expect(strstr(print_ranks(waits, save, 0), ": train.py:1 main > train.py:5 save\n"));
+	cr_expect(strstr(print_ranks(save, waits, 3), ": train.py:1 main > train.py:5 save\n"));
+	cr_expect(strstr(print_ranks(save, waits, 80), ": train.py:1 main > loop.py:7 advance\n"));
+}
+
 Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)
 {
 	expect_rule(print(often_and_longer, 1000, STEPS, TP_PHASE_WAIT), NULL);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/model/label.h"
+#include "runtime/base/own_python.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
 
@@ -58,16 +59,27 @@ static uint32_t read_notes(const struct tp_proc *proc, tp_step_choose *choose, c
 	return n;
 }
 
+static bool is_own(const char *text, size_t n_file)
+{
+	char file[NOTE_BYTES];
+
+	memcpy(file, text, n_file);
+	file[n_file] = '\0';
+	return tp_own_python(file);
+}
+
 /* Each file without its folders. */
-static void shorten(const char *text, char where[TP_SLOW_WHERE])
+static void shorten(const char *text, struct tp_slow_where *where)
 {
 	struct tp_text out;
 
-	tp_text_init(&out, where, TP_SLOW_WHERE);
+	where->n_own = 0;
+	tp_text_init(&out, where->text, sizeof(where->text));
 	while (*text) {
 		const char *end = strstr(text, between), *file = text;
 		size_t n = end ? (size_t)(end - text) : strlen(text), n_file = strcspn(text, ":");
 
+		where->n_own += n_file < n && is_own(text, n_file);
 		for (size_t i = 0; i < n && i < n_file; i++)
 			if (text[i] == '/')
 				file = text + i + 1;
@@ -79,13 +91,13 @@ static void shorten(const char *text, char where[TP_SLOW_WHERE])
 }
 
 uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
-			     char where[TP_SLOW_WHERE])
+			     struct tp_slow_where *where)
 {
 	struct note *note = malloc(NOTES * sizeof(*note));
 	uint32_t n = note ? read_notes(proc, choose, ctx, note) : 0, most = 0;
 	size_t longest = 0;
 
-	where[0] = '\0';
+	*where = (struct tp_slow_where){.n_own = 0};
 	for (uint32_t i = 0; i < n; i++) {
 		const size_t length = strlen(note[i].text);
 		uint32_t same = 0;

@@ -11,11 +11,14 @@
 
 #include "merge/model/model.h"
 
-enum { TP_SLOW_WHERE = 200 };
+struct tp_slow_where {
+	char text[200];
+	uint32_t n_own;		/* functions of the user's in it */
+};
 
 /* "train.py:31 main > train.py:12 save": as far in as half of the chosen steps say the same, lines apart, else
- * what most of them say; how many do. 0: of none of them anything is known, and `where` is "". */
+ * what most of them say; how many do. 0: of none of them anything is known, and the text is "". */
 uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
-			     char where[TP_SLOW_WHERE]);
+			     struct tp_slow_where *where);
 
 #endif

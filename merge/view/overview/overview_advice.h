@@ -29,7 +29,8 @@ struct tp_rhythm {
 		bool is_any;
 		struct tp_advice advice;	/* without its rule */
 		int64_t each_ns;		/* what a slow step takes longer */
-		bool has_where;			/* `place` has a function */
+		bool has_where;			/* `place` has a function, */
+		uint32_t n_own;			/* and so many of the user's */
 		bool is_garbage;		/* or says that garbage was collected */
 		bool has_few_parts;		/* of TREND: four, not eight */
 		const struct tp_overview_proc *of;

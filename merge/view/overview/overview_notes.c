@@ -65,8 +65,9 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 			       const struct tp_step_row *row, int64_t *value,
 			       int64_t over_ns)
 {
-	char a[32], where[TP_SLOW_WHERE];
 	struct tp_crowded crowded;
+	struct tp_slow_where where;
+	char a[32];
 	uint32_t waited_percent;
 	int64_t data, optimizer;
 
@@ -87,8 +88,8 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 	else if (waited_percent >= MUCH_PERCENT)
 		snprintf(buf, cap, "; not recorded; around it the training thread was runnable but waited for a core "
 			 "%" PRIu32 " %% of the time", waited_percent);
-	else if (tp_slow_steps_where(row->proc, choose_one, &row->index, where))
-		snprintf(buf, cap, "; not recorded; it stood in %s", where);
+	else if (tp_slow_steps_where(row->proc, choose_one, &row->index, &where))
+		snprintf(buf, cap, "; not recorded; it stood in %s", where.text);
 	else
 		snprintf(
 		    buf, cap,
@@ -101,7 +102,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	const struct tp_step_row *slowest = NULL;
 	const struct tp_overview_proc *proc;
 	int64_t *value, median;
-	char a[32], b[32], c[32], who[64], growth[TP_SLOW_WHERE + 60] = "", bars[3 * BARS + 1];
+	char a[32], b[32], c[32], who[64], growth[sizeof(((struct tp_slow_where *)0)->text) + 60] = "", bars[3 * BARS + 1];
 
 	/* The first step of a process pays for everything that happens once, a warm-up step for what the
 	 * profiler does once. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
+#include "runtime/base/begins.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
 
@@ -18,6 +19,8 @@ enum {
 	STALL = 5,		/* times the median: inputs of unlike length are not so unlike */
 	STALLS_LEAST = 3,
 	STALLS_PART = 10,	/* of the steps at most: the median is that of the others */
+	ALIKE_PART = 10,	/* costs of two ranks that differ by less are the same */
+	LATE = 3,		/* times as late as another rank: it is that one */
 };
 
 void tp_rhythm_tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_kind *kind, const char *which,
@@ -39,14 +42,14 @@ static void tell_where(const struct tp_rhythm_steps *steps, tp_step_choose *choo
 {
 	struct tp_advice *advice = &found->advice;
 	const size_t n = strlen(advice->place);
-	char where[TP_SLOW_WHERE];
+	struct tp_slow_where where;
 
-	if (!tp_slow_steps_where(steps->proc, choose, ctx, where))
+	if (!tp_slow_steps_where(steps->proc, choose, ctx, &where))
 		return;
-	snprintf(advice->place + n, sizeof(advice->place) - n, "%s%s", n ? ": " : "", where);
+	snprintf(advice->place + n, sizeof(advice->place) - n, "%s%s", n ? ": " : "", where.text);
 	found->has_where = true;
-	found->is_garbage = strlen(where) >= strlen(TP_LEDGER_GARBAGE) &&
-			    !strcmp(where + strlen(where) - strlen(TP_LEDGER_GARBAGE), TP_LEDGER_GARBAGE);
+	found->n_own = where.n_own;
+	found->is_garbage = tp_ends(where.text, TP_LEDGER_GARBAGE);
 }
 
 void tp_rhythm_tell_steps(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
@@ -121,6 +124,36 @@ static bool judge_stalls(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 
 /* ---- of all processes ---- */
 
+/* How long others waited for it, by the collectives that were recorded. */
+static int64_t find_late(const struct tp_overview *overview, const struct tp_proc *proc)
+{
+	const struct tp_comm_rank *rank;
+	uint32_t n = 0;
+
+	rank = overview->comm ? tp_comm_ranks(overview->comm, &n) : NULL;
+	for (uint32_t i = 0; i < n; i++)
+		if (rank[i].proc == proc)
+			return rank[i].late_ns;
+	return 0;
+}
+
+/* The dearest. Where ranks wait in a collective for what one of them does, it costs them the same: then the
+ * one that is waited for, by what was recorded, or by where it stands. */
+static bool says_more(const struct tp_overview *overview, const struct tp_rhythm_found *one,
+		      const struct tp_rhythm_found *other)
+{
+	const double percent = one->advice.percent, its = other->advice.percent;
+	int64_t late_ns, its_late_ns;
+
+	if (percent < its - its / ALIKE_PART || its < percent - percent / ALIKE_PART)
+		return percent > its;
+	late_ns = find_late(overview, one->of->ledger->proc);
+	its_late_ns = find_late(overview, other->of->ledger->proc);
+	if (late_ns / LATE > its_late_ns || its_late_ns / LATE > late_ns)
+		return late_ns > its_late_ns;
+	return one->n_own != other->n_own ? one->n_own > other->n_own : percent > its;
+}
+
 void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm)
 {
 	static bool (*const judge[TP_RHYTHM_N])(const struct tp_rhythm_steps *, struct tp_rhythm_found *) = {
@@ -136,8 +169,8 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 		for (uint32_t k = 0; has_steps && k < TP_RHYTHM_N; k++) {
 			struct tp_rhythm_found one = {.is_any = true, .of = &overview->proc[i]};
 
-			if (judge[k](&steps, &one) && (!rhythm->found[k].is_any ||
-			    one.advice.percent > rhythm->found[k].advice.percent))
+			if (judge[k](&steps, &one) &&
+			    (!rhythm->found[k].is_any || says_more(overview, &one, &rhythm->found[k])))
 				rhythm->found[k] = one;
 		}
 		tp_rhythm_steps_free(&steps);
