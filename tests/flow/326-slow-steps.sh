@@ -26,6 +26,29 @@ like "and of the slowest step" "$(tr -s ' \n' ' ' <"$TMP/text")" 'not recorded; 
 train without $schedule TRAINPROF_RECORD=ops,host "$PYTHON" "$PROGS/slow_saves.py"
 is "without samples nothing is said of it" "$(grep -c '#fact slow' "$TMP/without/rank0.steps")" "0"
 
+# Slow steps in which there is time for one sample: those of several add up.
+cat >"$TMP/short.py" <<'EOT'
+import time
+
+import torch
+
+
+def report():
+    time.sleep(0.003)
+
+
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+for step in range(3000):
+    model(torch.ones(2, 8)).sum().backward()
+    optimizer.step()
+    time.sleep(0.001)
+    if step % 5 == 4:
+        report()
+EOT
+train short $schedule "$PYTHON" "$TMP/short.py"
+like "short ones have a function, too" "$(cat "$TMP/short/rank0.steps")" '#fact slow\.[0-9]+=[3-9] /.*short\.py:[0-9]+ report'
+
 # A line is in the file soon, not at the end.
 train killed $schedule "$PYTHON" "$PROGS/slow_saves.py" "$TMP/killed/rank0.steps" slow.
 is "it was killed" "$status" "137"

@@ -97,8 +97,11 @@ static void follow_steps(void)
 
 	if (steps == at)
 		return;
-	if (outside.slow.n_samples && steps > at)
+	/* A few of a short slow step count with the next one's. */
+	if (outside.slow.n_samples >= TP_SLOW_SAMPLES) {
 		tell(at);
+		tp_slow_reset(&outside.slow);
+	}
 	if (steps - at > TP_SLOW_STEPS)
 		at = steps > TP_SLOW_STEPS ? steps - TP_SLOW_STEPS : 0;
 	for (; at < steps; at++) {
@@ -111,7 +114,6 @@ static void follow_steps(void)
 		outside.step_begin = step.begin + step.duration;
 	}
 	outside.steps = steps;
-	tp_slow_reset(&outside.slow);
 }
 
 /* Steps end on the process's first thread. */

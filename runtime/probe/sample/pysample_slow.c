@@ -10,8 +10,8 @@
 #include "runtime/trace/ledger.h"
 
 enum {
-	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many, */
-	SPARED_FROM = 4,	/* or one from so many on */
+	SHARED_PART = 5,	/* a function of the step is in all of its samples but one of so many, or
+				 * one of fewer */
 	NAME_MOST = 512,
 };
 
@@ -169,9 +169,7 @@ bool tp_slow_put(struct tp_text *out, uint32_t string, uint32_t line, tp_slow_na
 
 static uint32_t least_shared(uint32_t n)
 {
-	const uint32_t n_spared = n / SHARED_PART;
-
-	return n - (n >= SPARED_FROM && !n_spared ? 1 : n_spared);
+	return n - (n < SHARED_PART ? 1 : n / SHARED_PART);
 }
 
 /* The innermost of that part that lies between these depths; NULL: none. */
