@@ -187,12 +187,16 @@ Test(overview_rhythm, of_ranks_that_are_slow_alike_the_one_in_the_users_function
 {
 	static const char save[] = "slow.9=9 /a/train.py:1 main > /a/train.py:5 save\n"
 				   "slow.19=9 /a/train.py:1 main > /a/train.py:5 save\n",
-			  waits[] = "slow.9=9 /a/train.py:1 main > /x/site-packages/lib/loop.py:7 advance\n";
+			  waits[] = "slow.9=9 /a/train.py:1 main > /x/site-packages/lib/loop.py:7 advance\n",
+			  garbage[] = "slow.9=9 /a/train.py:1 main > garbage collection\n";
 
 	cr_expect(strstr(print_ranks(save, waits, 0), ": train.py:1 main > train.py:5 save\n"));
 	cr_expect(strstr(print_ranks(waits, save, 0), ": train.py:1 main > train.py:5 save\n"));
 	cr_expect(strstr(print_ranks(save, waits, 3), ": train.py:1 main > train.py:5 save\n"));
 	cr_expect(strstr(print_ranks(save, waits, 80), ": train.py:1 main > loop.py:7 advance\n"));
+	/* Garbage is collected anywhere. */
+	cr_expect(strstr(print_ranks(save, garbage, 0), "\n  garbage "));
+	cr_expect(strstr(print_ranks(garbage, save, 0), "\n  garbage "));
 }
 
 Test(overview_rhythm, does_not_take_other_slow_steps_for_a_period)

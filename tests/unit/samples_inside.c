@@ -188,5 +188,5 @@ Test(samples_inside, what_makes_batches_is_a_librarys_too)
 	const char *text = print_loading((const uint32_t[]){collate, collate, collate, collate, collate}, 5);
 
 	expect(text, "texts/collate.py:70 Collator.torch_call\n");
-	expect(text, "let the dataset give whole batches");
+	expect(text, "less work for each sample there");
 }

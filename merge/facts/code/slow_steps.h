@@ -11,8 +11,10 @@
 
 #include "merge/model/model.h"
 
+enum { TP_SLOW_WHERE = 200 };
+
 struct tp_slow_where {
-	char text[200];
+	char text[TP_SLOW_WHERE];
 	uint32_t n_own;		/* functions of the user's in it */
 };
 

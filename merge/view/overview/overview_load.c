@@ -74,17 +74,19 @@ static const char *advise(const struct tp_advice_facts *facts, enum tp_load_stag
 		return "make the order once an epoch, by tensors (torch.randperm, torch.multinomial): the sampler "
 		       "runs in the training process, however many workers there are";
 	case TP_LOAD_COLLATE:
-		return owner && owner->frame.function[0]
-			       ? "make the batch by one operator (torch.stack, pad_sequence), not element by element"
-			       : "let the dataset give whole batches: __getitems__, or batch_size=None";
+		if (!owner)
+			return "let the dataset give whole batches: __getitems__, or batch_size=None";
+		if (owner->frame.function[0])
+			return "make the batch by one operator (torch.stack, pad_sequence), not element by element";
+		break;
 	case TP_LOAD_SEND:
 		return "tensors instead of Python objects, smaller samples: what workers make is handed over by copies";
 	default:
-		return advise_fetch(facts, is_in_worker,
-				    tp_advice_is_most(sum->waiting, sum->running + sum->waiting,
-						      MOST_PERCENT),
-				    owner != NULL);
+		break;
 	}
+	return advise_fetch(facts, is_in_worker,
+			    tp_advice_is_most(sum->waiting, sum->running + sum->waiting, MOST_PERCENT),
+			    owner != NULL);
 }
 
 /* "decode.py:7 decode"; of a dataset's also whose samples they are, which is said already. */

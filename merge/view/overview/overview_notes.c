@@ -102,7 +102,7 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	const struct tp_step_row *slowest = NULL;
 	const struct tp_overview_proc *proc;
 	int64_t *value, median;
-	char a[32], b[32], c[32], who[64], growth[sizeof(((struct tp_slow_where *)0)->text) + 60] = "", bars[3 * BARS + 1];
+	char a[32], b[32], c[32], who[64], growth[TP_SLOW_WHERE + 60] = "", bars[3 * BARS + 1];
 
 	/* The first step of a process pays for everything that happens once, a warm-up step for what the
 	 * profiler does once. */

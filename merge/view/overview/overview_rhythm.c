@@ -151,6 +151,8 @@ static bool says_more(const struct tp_overview *overview, const struct tp_rhythm
 	its_late_ns = find_late(overview, other->of->ledger->proc);
 	if (late_ns / LATE > its_late_ns || its_late_ns / LATE > late_ns)
 		return late_ns > its_late_ns;
+	if (one->is_garbage != other->is_garbage)
+		return one->is_garbage;
 	return one->n_own != other->n_own ? one->n_own > other->n_own : percent > its;
 }
 
