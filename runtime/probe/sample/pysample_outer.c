@@ -10,18 +10,40 @@
 
 enum {
 	NEAR = 8,	/* frames at an end of a stack that are looked at */
-	CALLERS = 64,
+	SETS = 16, WAYS = 4,	/* of callers: so many functions have a place, wherever their code lies */
 };
 
-/* By whom a function was called last. */
+/* By whom a function was called last; in a set the newest function first. */
 static struct caller {
 	const char *callee;	/* its code; NULL: empty */
 	const char *frame, *code;
-} callers[CALLERS];
+} callers[SETS][WAYS];
 
+static struct caller *set_of(const char *callee)
+{
+	return callers[tp_hash_mix((uintptr_t)callee) % SETS];
+}
+
+/* NULL: it is not known. */
 static struct caller *find_caller(const char *callee)
 {
-	return &callers[tp_hash_mix((uintptr_t)callee) % CALLERS];
+	struct caller *set = set_of(callee);
+
+	for (uint32_t i = 0; i < WAYS; i++)
+		if (set[i].callee == callee)
+			return &set[i];
+	return NULL;
+}
+
+static void note_caller(const char *callee, const struct tp_pysample_frame *by)
+{
+	struct caller *set = set_of(callee), *caller = find_caller(callee);
+
+	if (!caller) {
+		memmove(&set[1], &set[0], (WAYS - 1) * sizeof(set[0]));
+		caller = set;
+	}
+	*caller = (struct caller){ callee, by->frame, by->code };
 }
 
 bool tp_pysample_outer_is_known(const struct tp_pysample_hint *hint, const struct tp_pysample_look *look)
@@ -36,9 +58,7 @@ void tp_pysample_outer_note(struct tp_pysample_hint *hint, const struct tp_pysam
 	hint->end_frame = look->frame[look->n - 1].frame;
 	hint->end_code = look->frame[look->n - 1].code;
 	for (uint32_t i = 0; i + 1 < look->n && i < NEAR; i++)
-		*find_caller(look->frame[i].code) = (struct caller){
-			look->frame[i].code, look->frame[i + 1].frame, look->frame[i + 1].code
-		};
+		note_caller(look->frame[i].code, &look->frame[i + 1]);
 }
 
 /* Where in `look` that frame stands; look->n: nowhere. */
@@ -81,7 +101,7 @@ bool tp_pysample_outer_add(const struct tp_pysample_hint *hint, struct tp_pysamp
 		}
 	}
 	caller = find_caller(look->frame[look->n - 1].code);
-	if (caller->callee != look->frame[look->n - 1].code)
+	if (!caller)
 		return false;
 	at = find(other, caller->frame, caller->code);
 	if (at == other->n)
