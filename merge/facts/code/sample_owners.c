@@ -169,14 +169,16 @@ static void count_stack(struct state *state, uint32_t which)
 	static const struct tp_frame nobody = {.function = "", .file = "", .module = ""};
 	uint32_t n = tp_stacks_frames(state->owners.samples->stacks, met->stack, frame, FRAMES_MAX);
 	struct tp_sample_owner key = {.where = met->where, .frame = nobody}, *owner;
-	uint32_t at, row;
+	uint32_t at, n_called, row;
 
 	n = n < FRAMES_MAX ? n : FRAMES_MAX;
 	at = find_owner(frame, n);
 	key.stage = tp_load_stage_of(frame, n);
 	key.is_in_torch = key.stage == TP_LOAD_NONE && is_calling_torch(frame, at);
-	if (key.stage != TP_LOAD_NONE && at > tp_load_called(frame, n))
-		at = tp_load_called(frame, n);
+	/* What called the loader is not in it. */
+	n_called = key.stage == TP_LOAD_NONE ? n : tp_load_called(frame, n);
+	if (at > n_called)
+		at = n_called;
 	else if (at < n)
 		key.frame = frame[at];
 	row = find_row(state, &key);
