@@ -12,11 +12,13 @@
 
 #include "runtime/base/begins.h"
 
-static const char torchs[] = "torch/utils/data/", torchdatas[] = "torchdata/stateful_dataloader/";
+#define TORCHDATA "torchdata/stateful_dataloader/"
+
+static const char torchs[] = "torch/utils/data/";
 
 static bool is_loaders(const struct tp_frame *frame)
 {
-	return frame->is_python && (strstr(frame->file, torchs) || strstr(frame->file, torchdatas));
+	return frame->is_python && (strstr(frame->file, torchs) || strstr(frame->file, TORCHDATA));
 }
 
 static bool is_in(const struct tp_frame *frame, const char *file)
@@ -27,7 +29,7 @@ static bool is_in(const struct tp_frame *frame, const char *file)
 static bool is_in_loader(const struct tp_frame *frame)
 {
 	return is_in(frame, "/dataloader.py") ||
-	       (frame->is_python && tp_ends(frame->file, "torchdata/stateful_dataloader/stateful_dataloader.py"));
+	       (frame->is_python && tp_ends(frame->file, TORCHDATA "stateful_dataloader.py"));
 }
 
 uint32_t tp_load_called(const struct tp_frame *frame, uint32_t n)
@@ -72,7 +74,7 @@ static enum tp_load_stage stage_of_loader(const struct tp_frame *frame)
 bool tp_load_is_worker_loop(const struct tp_frame *frame)
 {
 	return (is_in(frame, "/_utils/worker.py") ||
-		(frame->is_python && tp_ends(frame->file, "torchdata/stateful_dataloader/worker.py"))) &&
+		(frame->is_python && tp_ends(frame->file, TORCHDATA "worker.py"))) &&
 	       tp_frame_is_called(frame, "_worker_loop");
 }
 
