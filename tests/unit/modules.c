@@ -260,6 +260,9 @@ Test(modules, are_told_again_in_a_child)
 	child = fork();
 	if (!child) {
 		struct told told;
+		void *library;
+		uint32_t n;
+		int is_wrong = 0;
 
 		tp_ring_forked();
 		tp_intern_reset();
@@ -268,13 +271,15 @@ Test(modules, are_told_again_in_a_child)
 		tp_modules_probe.tick(9000);
 		if (tp_intern_loose(&id) < 5 || !find_told((uintptr_t)&config, &told) ||
 		    told.module.from)
-			_exit(1);
+			is_wrong = 1;
 		/* Its own: what it maps now is seen. */
-		void *library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
-		uint32_t n = tp_intern_loose(&id);
-
+		library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+		n = tp_intern_loose(&id);
 		tp_modules_probe.tick(9500);
-		_exit(library && tp_intern_loose(&id) != n + 1 ? 2 : 0);
+		if (library && tp_intern_loose(&id) != n + 1)
+			is_wrong = 2;
+		tear_down();
+		_exit(is_wrong);
 	}
 	cr_assert_eq(waitpid(child, &status, 0), child);
 	cr_assert(WIFEXITED(status));
