@@ -71,6 +71,12 @@ void tp_step_optimizer_begin(uint64_t who, uint64_t now)
 	tp_step_unlock(&tells);
 }
 
+/* It does not step beside another one: it has a batch or, where no loader trains, a zero_grad of its own. */
+static bool has_own_iteration(uint64_t who)
+{
+	return st->zero.has_batches ? st->n_since_optimizer > 0 : st->zeroed && st->zeroed == who;
+}
+
 void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 {
 	struct tp_step_tells tells = {.n = 0};
@@ -85,8 +91,9 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 	st->step.used.optimizer += tp_usage_part(&st->step, begin, now);
 	st->has_optimizer = true;
 	tp_zero_grad_optimizer(&st->zero);
+	is_end = tp_leader_step(&st->leader, who, has_own_iteration(who));
 	st->n_since_optimizer = 0;
-	is_end = tp_leader_step(&st->leader, who);
+	st->zeroed = 0;
 	if (st->is_auto)
 		st->source = TP_STEP_OPTIMIZER;
 	if (is_end && st->source == TP_STEP_OPTIMIZER) {
@@ -153,6 +160,7 @@ void tp_step_zero_grad_end(uint64_t who, uint64_t now)
 		return;
 	tp_spin_lock(&st->lock);
 	tp_step_begin_run(&tells, now);
+	st->zeroed = who;
 	if (tp_zero_grad_counts(&st->zero, who, &st->leader)) {
 		bool was_skipped = tp_zero_grad_call(&st->zero, now);
 

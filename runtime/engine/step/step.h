@@ -8,7 +8,8 @@
  *
  * Rules:
  * - A step ends at the end of the leading optimizer's step() (leader.h), so several
- *   optimizers count once a round, and gradient accumulation gives one step per update.
+ *   optimizers count once a round, and gradient accumulation gives one step per update. An
+ *   optimizer may take the place of another one, in each epoch or in each step.
  *   zero_grad, loaders and optimizers inside an optimizer's step (LBFGS closures, wrappers) do
  *   not count, nor loaders inside a loader.
  * - Two calls of zero_grad with a batch but no optimizer between them: the gradient scaler

@@ -33,6 +33,7 @@ struct tp_step_state {
 	struct tp_leader leader;
 	struct tp_passes passes;
 	struct tp_zero_grad zero;
+	uint64_t zeroed;		/* whose zero_grad was the last since an optimizer; 0: nobody's */
 
 	/* The loader as source, or as measure of an optimizer that stopped. */
 	uint64_t loader;

@@ -18,7 +18,7 @@ bool tp_zero_grad_counts(struct tp_zero_grad *zero, uint64_t who, const struct t
 
 	if (!zero->has_any || is_leaders || zero->n_strangers >= STRANGERS_MOST) {
 		if (zero->who != who)
-			zero->n_rounds = 0;
+			zero->n_rounds = zero->n_in_step = 0;
 		zero->has_any = true;
 		zero->who = who;
 	}
