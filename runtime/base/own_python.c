@@ -65,9 +65,21 @@ const char *tp_own_python_package(const char *file)
 	return NULL;
 }
 
+/* Not read from a file, but the user's: from standard input, from a cell of a notebook. "<string>" is what
+ * dataclasses and multiprocessing run, too. */
+static bool is_typed(const char *file)
+{
+	static const char *const begin[] = {"<stdin>", "<ipython-input-", "<command-"};
+
+	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+		if (!strncmp(file, begin[i], strlen(begin[i])))
+			return true;
+	return false;
+}
+
 bool tp_own_python(const char *file)
 {
-	return file[0] && file[0] != '<' && !tp_own_python_package(file) && !strstr(file, "/lib/python3") &&
+	return file[0] && (file[0] != '<' || is_typed(file)) && !tp_own_python_package(file) && !strstr(file, "/lib/python3") &&
 	       !strstr(file, generated) && (file[0] == '/' || !is_others(file));
 }
 

@@ -400,6 +400,8 @@ Test(kineto, whose_python_it_is)
 		{"/home/a/train.py", true}, {"train.py", true}, {"model/net.py", true},
 		{"torchless/net.py", true}, {"jsons.py", true}, {"", false},
 		{"torch/nn/functional.py", false}, {"contextlib.py", false}, {"<string>", false},
+		{"<stdin>", true}, {"<ipython-input-3-5a7>", true}, {"<command-77>", true},
+		{"<frozen importlib._bootstrap>", false}, {"<eval_with_key>.0", false},
 		{"/usr/lib/python3.11/threading.py", false}, {"yaml/__init__.py", false},
 		{"/v/lib/python3.11/site-packages/torch/nn/functional.py", false}, {"PIL/Image.py", false},
 		{"/a/dist-packages/numpy/core.py", false}, {"zipfile.py", false},

@@ -67,22 +67,32 @@ Test(samples_lock, few_that_want_pythons_lock_count_where_the_training_sleeps)
 	}
 }
 
-Test(samples_lock, what_saves_is_no_calling_of_operators)
+Test(samples_lock, what_saves_or_makes_an_optimizer_is_no_calling_of_operators)
 {
-	static const char *const file[] = {"/x/site-packages/torch/serialization.py",
-					   "/x/site-packages/torch/nn/modules/module.py"};
+	static const struct {
+		const char *file, *function;
+		bool is_named;
+	} row[] = {
+		{"/x/site-packages/torch/serialization.py", "f", true},
+		{"/x/site-packages/torch/nn/modules/module.py", "f", false},
+		{"/x/site-packages/torch/nn/modules/module.py", "Module._named_members", true},
+		{"/x/site-packages/torch/nn/modules/module.py", "Module.named_modules", true},
+		{"/x/site-packages/torch/optim/optimizer.py", "Optimizer.__init__", true},
+		{"/x/site-packages/torch/optim/optimizer.py", "Optimizer.add_param_group", true},
+		{"/x/site-packages/torch/optim/optimizer.py", "Optimizer.zero_grad", false},
+	};
 
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		uint32_t save;
 		bool is_named;
 
 		samples_init();
 		span(TP_REC_OP, "aten::mm", 0, STEP / 2);
-		save = frame(proc, frame(proc, 0, "remember", TRAIN, 30), "f", file[i], 3);
+		save = frame(proc, frame(proc, 0, "remember", TRAIN, 30), row[i].function, row[i].file, 3);
 		for (uint32_t k = 0; k < 40; k++)
 			sample(proc, 0, save, STEP / 2 + k * MS, 0);
 		is_named = strstr(print(&tp_view_overview), "train.py:30 remember") != NULL;
-		cr_expect_eq(is_named, i == 0, "%s", file[i]);
+		cr_expect_eq(is_named, row[i].is_named, "%s of %s", row[i].function, row[i].file);
 	}
 }
 

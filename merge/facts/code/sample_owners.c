@@ -75,10 +75,26 @@ static bool is_torch(const struct tp_frame *frame)
 	       (strstr(frame->file, "/torch/") || !strncmp(frame->file, "torch/", 6));
 }
 
-/* Work of its own that needs no operators: torch.save(), summaries for TensorBoard. */
+/* Work of its own that needs no operators: torch.save(), summaries for TensorBoard, making an optimizer,
+ * looking for the parameters of a model. */
 static bool is_torchs_work(const struct tp_frame *frame)
 {
-	return strstr(frame->file, "torch/serialization.py") || strstr(frame->file, "torch/utils/tensorboard/");
+	static const struct {
+		const char *file, *function;	/* "": any */
+	} work[] = {
+		{"torch/serialization.py", ""},
+		{"torch/utils/tensorboard/", ""},
+		{"torch/optim/optimizer.py", "Optimizer.__init__"},
+		{"torch/optim/optimizer.py", "Optimizer.add_param_group"},
+		{"torch/nn/modules/module.py", "Module._named_members"},
+		{"torch/nn/modules/module.py", "Module.named_modules"},
+	};
+
+	for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+		if (strstr(frame->file, work[i].file) &&
+		    (!work[i].function[0] || !strcmp(frame->function, work[i].function)))
+			return true;
+	return false;
 }
 
 /* frame[0] to frame[n - 1]: what the user's function called. */
