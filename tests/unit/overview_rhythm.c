@@ -121,6 +121,11 @@ static int64_t slower(uint32_t step)
 	return jitter(step) + step / 2;
 }
 
+static int64_t slower_soon(uint32_t step)
+{
+	return 20 + step;
+}
+
 /* One eighth of a short run is not slower than the one before. */
 static int64_t slower_in_few(uint32_t step)
 {
@@ -131,6 +136,23 @@ static int64_t slower_in_few(uint32_t step)
 static int64_t slower_at_the_end(uint32_t step)
 {
 	return 20 + step / 9 + (step >= 27 ? 14 : 0);
+}
+
+/* Images that get larger three times, on a machine that gets a little slower. */
+static int64_t larger_images(uint32_t step)
+{
+	return 100 + 50 * (step / (STEPS / 4 + 4)) + step / 15;
+}
+
+/* The same with every eighth, and with the square of the steps. */
+static int64_t larger_often(uint32_t step)
+{
+	return 20 + 10 * (step / (STEPS / 8));
+}
+
+static int64_t slower_by_the_square(uint32_t step)
+{
+	return 20 + step * step / 100;
 }
 
 static int64_t slower_at_once(uint32_t step)
@@ -285,7 +307,11 @@ Test(overview_rhythm, sees_steps_that_get_slower_and_slower)
 {
 	expect_rule(print(slower, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
 	expect_rule(print(slower_at_once, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(larger_often, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
+	expect_rule(print(slower_by_the_square, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
+	expect_rule(print(larger_images, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	cr_expect(strstr(print(slower_in_few, 1000, 36, TP_PHASE_WAIT), "in the first quarter of the run"));
+	expect_rule(print(slower_soon, 1000, 31, TP_PHASE_WAIT), "step-growth");
 	expect_rule(print(slower_at_once, 1000, 36, TP_PHASE_WAIT), NULL);
 	expect_rule(print(slower_at_the_end, 1000, 36, TP_PHASE_WAIT), NULL);
 }

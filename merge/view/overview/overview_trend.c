@@ -17,19 +17,27 @@ enum {
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
 	FEW_RISE = 12,		/* of few parts each rises by one of so many parts of that: what grows with
 				 * the square of the steps rises by a sixth first */
+	JUMPS = 3,		/* so many of the rises between PARTS make */
+	JUMPS_PERCENT = 85,	/* of all: with the square it is 75, with the cube 73 */
 };
+
+static int64_t median_of(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
+{
+	const uint32_t n = steps->n / parts;
+
+	return tp_rhythm_median(steps, steps->n - (parts - part) * n, n);
+}
 
 /* False: not each of so many parts is slower than the one before, or the last one not by enough. */
 static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int64_t *first, int64_t *last)
 {
-	const uint32_t n = steps->n / parts;
 	int64_t median = 0, before, least = INT64_MAX;
 
-	if (n < PART_LEAST)
+	if (steps->n / parts < PART_LEAST)
 		return false;
 	for (uint32_t part = 0; part < parts; part++) {
 		before = median;
-		median = tp_rhythm_median(steps, steps->n - (parts - part) * n, n);
+		median = median_of(steps, parts, part);
 		if (!part)
 			*first = median;
 		else if (median - before < least)
@@ -40,6 +48,33 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 	       *last / SLOWER_PERCENT >= *first / 100;
 }
 
+/* Steps stand still between few jumps: a program that makes its images, sequences or batches larger. */
+static bool is_in_jumps(const struct tp_rhythm_steps *steps)
+{
+	int64_t most[JUMPS] = {0}, first, before, now, in_jumps = 0;
+
+	if (steps->n / PARTS < PART_LEAST)
+		return false;
+	now = first = median_of(steps, PARTS, 0);
+	for (uint32_t part = 1; part < PARTS; part++) {
+		int64_t rise;
+
+		before = now;
+		now = median_of(steps, PARTS, part);
+		rise = now - before;
+		for (uint32_t i = 0; i < JUMPS; i++)
+			if (rise > most[i]) {
+				const int64_t less = most[i];
+
+				most[i] = rise;
+				rise = less;
+			}
+	}
+	for (uint32_t i = 0; i < JUMPS; i++)
+		in_jumps = tp_add(in_jumps, most[i]);
+	return in_jumps / JUMPS_PERCENT >= (now - first) / 100;
+}
+
 bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
@@ -47,7 +82,7 @@ bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm
 	char a[32], b[32];
 
 	found->has_few_parts = !find_growth(steps, PARTS, &first, &last);
-	if (found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last))
+	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) || is_in_jumps(steps))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
 	advice->percent = 100.0 - 100.0 * (double)first * steps->n / (double)steps->all_ns;
