@@ -120,6 +120,15 @@ Test(overview_operators, sees_operators_that_nothing_learns_by)
 	/* All is an optimizer's; nothing is: that is no training. */
 	cr_expect_not(is_extra("aten::linalg_svd", 0, NULL), "%s", print());
 	cr_expect_not(is_extra("aten::linalg_svd", 93 * MS, NULL), "%s", print());
+	/* Without an optimizer of torch's it may be the program's own. */
+	set_up();
+	add_extra("aten::addcdiv_", 61 * MS);
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_RANGE)
+			event[i].name = fake_text(&fake, "Muon.step");
+		else if (event[i].kind == TP_REC_OP && event[i].begin_ns % (100 * MS) == 62 * MS)
+			event[i].name = fake_text(&fake, TP_NAME_NODE TP_NAME_ACCUMULATE);
+	cr_expect_not(strstr(print(), "\n  extra-operators"), "%s", print());
 }
 
 /* In each step so many nodes of the backward pass, 1 ms each, with a search for NaN in each that is said, or

@@ -258,8 +258,10 @@ static void take_range(struct tp_sites *sites, const struct tp_event *event)
 	    tp_comm_kind_of(event->name->bytes, event->name->n_bytes) != TP_COMM_KINDS)
 		proc->comm_until_ns = event->end_ns;
 
-	if (thread && tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_OPTIMIZER))
+	if (thread && tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_OPTIMIZER)) {
 		thread->optimizer_end_ns = event->end_ns;
+		sites->has_optimizer = true;
+	}
 	if (!thread || event->end_ns <= thread->until_ns ||
 	    !tp_begins(event->name->bytes, event->name->n_bytes, TP_NAME_LOADER))
 		return;

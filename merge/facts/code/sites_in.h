@@ -72,6 +72,7 @@ struct tp_sites {
 	char **place;		/* of lines */
 	uint32_t n_lines, cap_lines;
 	uint32_t n_with_rows;	/* processes that have any */
+	bool has_optimizer;	/* one of torch's stepped */
 	struct tp_sites_step *step;
 	uint32_t n_steps, cap_steps;
 	struct tp_sites_cell *cell;

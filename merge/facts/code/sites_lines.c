@@ -292,7 +292,8 @@ int64_t tp_sites_extra(const struct tp_sites *sites, char *place, size_t cap)
 {
 	uint32_t n;
 	struct tp_site *line = tp_sites_lines(sites, NULL, &n);
-	const struct tp_site *most = find_extra(line, n, INT64_MAX);
+	/* What learns may be a function of the program's else. */
+	const struct tp_site *most = sites->has_optimizer ? find_extra(line, n, INT64_MAX) : NULL;
 	uint32_t n_left = FORWARDS;
 	int64_t sum = 0;
 
