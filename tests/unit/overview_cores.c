@@ -4,20 +4,23 @@
  */
 #include "tests/unit/advice_rig.h"
 
+static uint32_t n_cores;
+
 static void set_up(void)
 {
 	advice_init();
+	n_cores = 2;
 }
 
 TestSuite(overview_cores, .init = set_up);
 
-/* Of one second on two cores, in percent: the training thread, and so many others, each. */
+/* Of one second, in percent: the training thread, and so many others, each. */
 static void add_threads(uint32_t cpu, uint32_t wait, uint32_t n, uint32_t other_cpu, uint32_t other_wait)
 {
 	static char totals[2048];
 	int at = snprintf(totals, sizeof(totals),
-			  "steps=4\nthreads.wall=1000000000\nthreads.cores=2\nthreads.cpu=%u0000000\n"
-			  "threads.wait=%u0000000\nthread.1000=%u0000000 %u0000000 python\n",
+			  "steps=4\nthreads.wall=1000000000\nthreads.cores=%u\nthreads.cpu=%u0000000\n"
+			  "threads.wait=%u0000000\nthread.1000=%u0000000 %u0000000 python\n", n_cores,
 			  cpu + n * other_cpu, wait + n * other_wait, cpu, wait);
 
 	for (uint32_t i = 0; i < n; i++)
@@ -50,6 +53,30 @@ Test(overview_cores, sees_more_threads_than_cores)
 	expect_rules(text, (const char *[]){"too-many-threads", NULL});
 	cr_expect(strstr(text, "want 6.3 cores, and there are 2: the training thread waits for a core up to "
 			       "55.0 % of the time"), "%s", text);
+}
+
+/* A library's threads beside torch's: one more than there are cores. */
+Test(overview_cores, sees_one_thread_too_many)
+{
+	static const struct {
+		uint32_t cores, cpu, wait, n, other_cpu, other_wait;
+		bool is_told;
+	} row[] = {
+		{2, 65, 30, 2, 60, 28, true},
+		{2, 65, 30, 2, 60, 17, false},	/* 2.49 */
+		{1, 60, 36, 1, 50, 45, false},
+		{1, 40, 60, 2, 40, 20, true},
+		{4, 65, 30, 5, 60, 25, true},
+		{4, 65, 30, 5, 60, 18, false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		n_cores = row[i].cores;
+		add_operators(2);
+		add_threads(row[i].cpu, row[i].wait, row[i].n, row[i].other_cpu, row[i].other_wait);
+		expect_rules(print(), (const char *[]){row[i].is_told ? "too-many-threads" : NULL, NULL});
+	}
 }
 
 Test(overview_cores, does_not_blame_threads_that_others_keep_waiting)

@@ -16,7 +16,8 @@
 #include "merge/view/overview/overview_samples.h"
 
 enum {
-	WANTED_PERCENT = 150,	/* of the cores: threads that are ready want so many, and one more */
+	WANTED_PERCENT = 125,	/* of the cores: threads that are ready want so many; */
+	WANTED_OF_ONE = 200,	/* of a single one: an operator has one thread there */
 };
 
 typedef bool judge_proc(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -48,12 +49,14 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 	const struct tp_thread_time *trainer;
 	char a[32], who[64];
 	double wanted;
+	int least;
 
 	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
 		return false;
 	trainer = tp_thread_times_trainer(&times, proc);
 	wanted = (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
-	if (!trainer || wanted * 100 < (double)times.cores * WANTED_PERCENT || wanted < times.cores + 1.0)
+	least = times.cores > 1 ? WANTED_PERCENT : WANTED_OF_ONE;
+	if (!trainer || wanted * 100 < (double)times.cores * least)
 		return false;
 	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
@@ -63,7 +66,8 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, proc) : "", wanted,
 		 times.cores, tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
 	snprintf(advice->todo, sizeof(advice->todo), "torch.set_num_threads() or OMP_NUM_THREADS: the cores "
-		 "(of a container: of its limit), divided by the ranks of the machine");
+		 "(of a container: of its limit), divided by the ranks of the machine; NumPy's and SciPy's BLAS has "
+		 "threads of its own, whose number OPENBLAS_NUM_THREADS or MKL_NUM_THREADS says");
 	return true;
 }
 
