@@ -2,6 +2,7 @@
 /*
  * overview_code.c - tests of the rule on code of the host between operators
  */
+#include "runtime/trace/torch_names.h"
 #include "tests/unit/advice_gpu_rig.h"
 
 TestSuite(overview_code, .init = advice_gpu_init);
@@ -126,6 +127,33 @@ Test(overview_code, sees_a_loop_with_a_small_operator_in_each_round)
 		cr_expect_eq(strstr(text, "\n  host-code ") != NULL, row[i].is_told, "%u: %s", i, text);
 		cr_expect(!row[i].is_told || strstr(text, "between operators of /home/me/train.py:20 main"), "%u: %s",
 			  i, text);
+	}
+}
+
+/* The line runs a library's training, whose own code is what takes time; or one function of a library's. */
+Test(overview_code, a_trainers_own_time_is_no_loop)
+{
+	static const struct {
+		const char *file;
+		bool is_learning, is_told;
+	} row[] = {
+		{"/v/lib/python3.11/site-packages/lightning/loop.py", true, false},
+		{"/v/lib/python3.11/site-packages/lightning/loop.py", false, true},
+		{"/home/me/loop.py", true, true},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		advice_gpu_init();
+		add_loop(1010, 20100, 1000);
+		add_call(4, 2, "advance", row[i].file);
+		move_stacks(2, 4, 4);
+		for (uint32_t k = 1; k < n_events && row[i].is_learning; k++)
+			if (event[k - 1].kind == TP_REC_STACK && event[k - 1].link == 4)
+				event[k].name = fake_text(&fake, TP_NAME_COMPILED "0/0");
+		text = print();
+		cr_expect_eq(strstr(text, "\n  host-code ") != NULL, row[i].is_told, "%u: %s", i, text);
 	}
 }
 

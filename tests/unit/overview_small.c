@@ -129,24 +129,6 @@ static void add_optimizer(const char *name)
 	add_optimizer_of(name, 440);
 }
 
-/* Line 79 of a function, which `outer` calls. */
-static void add_call(uint32_t stack, uint32_t outer, const char *function, const char *file)
-{
-	add_line(stack, 79);
-	event[n_events - 1].name = fake_pyframe(&fake, function, file);
-	event[n_events - 1].len = outer;
-}
-
-/* Of every four operators with a stack so many get another. */
-static void move_stacks(uint32_t from, uint32_t to, uint32_t of_four)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < n_events; i++)
-		if (event[i].kind == TP_REC_STACK && event[i].link == from && n++ % 4 < of_four)
-			event[i].link = to;
-}
-
 /* A function of `file` asks for the small operators that are there. */
 static const char *print_inside_of(const char *function, const char *file)
 {

@@ -101,6 +101,8 @@ void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uin
 /* Operators of the line in whose stack what it calls, frame[0] to frame[n - 1], innermost first, is such. */
 typedef bool tp_sites_choose(const struct tp_frame *frame, uint32_t n);
 int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose);
+/* An installed package around torch calls them. */
+bool tp_sites_is_through_package(const struct tp_frame *frame, uint32_t n);
 /* The library's function that has most of that figure of the line (inside.h), "peft/lora.py:7 forward", cut,
  * in buf. False: there is none. */
 bool tp_sites_inside(const struct tp_sites *sites, const struct tp_proc *proc, const struct tp_site *line,

@@ -11,7 +11,7 @@
 
 enum { FRAMES = 256 };
 
-static bool is_through_package(const struct tp_frame *frame, uint32_t n)
+bool tp_sites_is_through_package(const struct tp_frame *frame, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (frame[i].is_python && tp_own_python_is_package(frame[i].file))
@@ -30,7 +30,9 @@ static uint32_t read_called(const struct tp_sites *sites, const struct tp_site *
 		return 0;
 	n = tp_stacks_frames(tp_sites_stacks(sites), row->stack, frame, FRAMES);
 	n = tp_hostmem_telling_frame(frame, n < FRAMES ? n : FRAMES);
-	return row->figure[TP_SITE_CALLS] < line->least_calls && is_through_package(frame, n) ? 0 : n;
+	if (row->figure[TP_SITE_CALLS] < line->least_calls && tp_sites_is_through_package(frame, n))
+		return 0;
+	return n;
 }
 
 int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose)
@@ -58,7 +60,7 @@ void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uin
 		const struct tp_sites_row *row = &sites->row[i];
 
 		if (row->figure[TP_SITE_CALLS] >= least ||
-		    !is_through_package(frame, read_called(sites, line, row, frame)))
+		    !tp_sites_is_through_package(frame, read_called(sites, line, row, frame)))
 			continue;
 		for (uint32_t k = 0; k < TP_SITE_N; k++)
 			line->figure[k] = tp_sub(line->figure[k], row->figure[k]);

@@ -61,11 +61,20 @@ static bool is_own_code(const struct tp_site *site, uint64_t n_steps)
 		(in_long >= gap / 2 && site->longest_ns <= in_long / 2));
 }
 
+/* A library's loop, which runs the whole training for the line: what it takes between its few operators is
+ * no code to move. */
+static bool is_trainers(const struct tp_sites *sites, const struct tp_site *site)
+{
+	return site->figure[TP_SITE_LEARNING] > 0 &&
+	       tp_sites_calls_by(sites, site, tp_sites_is_through_package) > site->figure[TP_SITE_CALLS] / 2;
+}
+
 /* A loop of the program's, with a small operator in each round. */
-static bool is_mostly_gaps(const struct tp_site *site)
+static bool is_mostly_gaps(const struct tp_sites *sites, const struct tp_site *site)
 {
 	return site->before && site->figure[TP_SITE_TIME] < site->figure[TP_SITE_GAP] / GAPS_PART &&
-	       site->figure[TP_SITE_CALLS] < site->figure[TP_SITE_GAP] / APIECE_NS;
+	       site->figure[TP_SITE_CALLS] < site->figure[TP_SITE_GAP] / APIECE_NS &&
+	       !is_trainers(sites, site);
 }
 
 /* Several long gaps a step, after more than one line: a loop of the program's, or torch gives large tensors
@@ -85,7 +94,7 @@ static bool find_code(const struct tp_advice_facts *facts, struct tp_site *found
 	for (uint32_t i = 0; i < n; i++) {
 		*is_loop = !is_own_code(&site[i], facts->sums->n_steps);
 		*found = site[i];
-		if (!*is_loop || is_mostly_gaps(found))
+		if (!*is_loop || is_mostly_gaps(facts->overview->sites, found))
 			return true;
 	}
 	return false;
