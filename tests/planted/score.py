@@ -50,7 +50,7 @@ RULES = {
     "communication": "communication|small-buckets|many-collectives",
     "synchronising": "synchronising", "device-allocations": "device-allocations",
     "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",
-    "anomaly": "anomaly-detection", "evaluation": "evaluation", "extra-operators": "extra-operators",
+    "anomaly": "anomaly-detection", "profiler": "torch-profiler", "evaluation": "evaluation", "extra-operators": "extra-operators",
     "dense-embedding": "dense-embedding", "one-hot": "one-hot", "decompositions": "matrix-decompositions",
     "few-blocks": "few-blocks", "tensor-cores": "tensor-cores", "gloo": "gloo",
 }

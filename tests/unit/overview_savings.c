@@ -247,3 +247,59 @@ Test(overview_savings, sees_numbers_of_double_precision)
 	fake_window(&fake, fake_worker(&fake, proc, 1), 0, 0, STEPS * 10 * MS)->totals = row[0].totals;
 	expect_rules(print(), (const char *[]){NULL});
 }
+
+/* ---- a profiler of torch's ---- */
+
+Test(overview_savings, sees_a_profiler_that_is_always_on)
+{
+	static const struct {
+		uint32_t windows;
+		const char *totals;
+		bool is_told;
+	} row[] = {
+		{1, "torch.profiled=1\n", true}, {1, "", false}, {2, "torch.profiled=1\n", false},
+		{2, "torch.profiled=2\n", true},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		/* In a step of 10 ms. */
+		add_small(600, 2, 8000, 1000);
+		for (uint32_t k = 1; k < row[i].windows; k++)
+			fake_window(&fake, proc, k, STEPS * 100 * MS, STEPS * 100 * MS + k)->n_events = 1;
+		for (uint32_t k = 0; k < row[i].windows; k++)
+			fake.run.window[k].totals = row[i].totals;
+		text = print();
+		cr_expect_eq(strstr(text, "\n  torch-profiler ") != NULL, row[i].is_told, "%u: %s", i, text);
+		cr_expect(!row[i].is_told || strstr(text, "for each of 601 operators of a step, up to 12.0 %"),
+			  "%s", text);
+	}
+}
+
+/* 4 KiB for each of 601 operators of a step is 2.3 MiB. */
+Test(overview_savings, what_a_profiler_keeps_is_no_growth_of_the_programs)
+{
+	static const struct {
+		uint64_t bytes;		/* a step */
+		const char *totals, *wanted[4];
+	} row[] = {
+		{1 << 20, "", {"small-operators", "host-memory-growth", NULL}},
+		{1 << 20, "torch.profiled=1\n", {"small-operators", "torch-profiler", NULL}},
+		{3 << 20, "torch.profiled=1\n",
+		 {"small-operators", "torch-profiler", "host-memory-growth", NULL}},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		set_up();
+		add_small(600, 2, 8000, 1000);
+		fake.run.window[0].totals = row[i].totals;
+		for (uint32_t k = 0; k < 80; k++) {
+			struct tp_step_row *step = fake_step_row(&fake, proc, k, k * 100 * MS, 100 * MS);
+
+			step->heap_bytes = (100 << 20) + k * row[i].bytes;
+		}
+		expect_rules(print(), row[i].wanted);
+	}
+}

@@ -52,6 +52,7 @@ static const struct rule {
 	tp_advice_judge *judge;
 	bool needs_device;
 } rules[] = {
+    {"torch-profiler", 10, tp_advice_profiler, false},
     {"memory-growth", 0, tp_advice_growth, false},
     {"host-memory-growth", 0, tp_advice_host_growth, false},
     {"memory-full", 0, tp_advice_memory_full, true},

@@ -67,6 +67,7 @@ struct tp_advice_facts {
 	const struct tp_advice *trend;	/* and that of steps that get slower */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
 	double gloo_percent;		/* of a step only collectives of gloo go on */
+	int64_t profiled_bytes;		/* a step, that a profiler of torch's may keep */
 	bool is_explained;		/* any rule before does */
 };
 
@@ -80,7 +81,8 @@ tp_advice_judge tp_advice_data, tp_advice_growth, tp_advice_memory_full, tp_advi
 	tp_advice_small_operators, tp_advice_extra, tp_advice_waste, tp_advice_ranks,
 	tp_advice_communication, tp_advice_threads, tp_advice_lock, tp_advice_recompilation,
 	tp_advice_host_growth, tp_advice_double, tp_advice_workers, tp_advice_garbage,
-	tp_advice_host_code_device, tp_advice_few_blocks, tp_advice_exposed_copies, tp_advice_throttled;
+	tp_advice_host_code_device, tp_advice_few_blocks, tp_advice_exposed_copies, tp_advice_throttled,
+	tp_advice_profiler;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {

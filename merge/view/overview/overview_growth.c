@@ -209,7 +209,7 @@ bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advi
 	struct growth worst = find_worst(facts->overview, REST);
 	struct tp_keeper keeper;
 
-	if (!worst.bytes)
+	if (worst.bytes <= facts->profiled_bytes)
 		return judge_worker(facts, advice);
 	tell(facts, &worst, "host memory beside tensors", advice);
 	if (find_rest(&worst, &keeper)) {

@@ -13,6 +13,7 @@
 
 #include "merge/kit/sum.h"
 #include "merge/model/label.h"
+#include "merge/model/totals.h"
 #include "runtime/base/begins.h"
 #include "runtime/trace/torch_names.h"
 
@@ -20,6 +21,8 @@ enum {
 	FULL_PERCENT = 90,
 	NODES_LEAST = 16,	/* of the backward pass, in all steps */
 	UNCHECKED_PART = 10,	/* of them at most have no search for NaN */
+	PROFILED_NS = 2000,	/* torch.profiler, an operator, at least */
+	PROFILED_BYTES = 4096,	/* that it keeps of one, at most */
 };
 
 /* By the ledger, tensors only: what the allocator keeps and others hold comes on top. */
@@ -117,5 +120,41 @@ bool tp_advice_anomaly(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 n_checked / facts->sums->n_steps);
 	snprintf(advice->todo, sizeof(advice->todo), "torch.autograd.set_detect_anomaly(False), unless a NaN is being "
 		 "looked for; Lightning: Trainer(detect_anomaly=False)");
+	return true;
+}
+
+static uint64_t count_windows(const struct tp_run *run)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_windows; i++)
+		n += !run->window[i].proc->worker;
+	return n;
+}
+
+static int64_t count_operators(const struct tp_overview *overview)
+{
+	return tp_add(tp_sites_sum(overview->sites, TP_SITE_CALLS),
+		      tp_sites_sum(overview->sites, TP_SITE_INSIDE));
+}
+
+/* A schedule() of it may meet a window or two of ours, by chance. */
+bool tp_advice_profiler(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	const struct tp_overview_sums *sums = facts->sums;
+	const uint64_t n = tp_totals_add_ranks(facts->run, "torch.profiled");
+	const int64_t operators = count_operators(facts->overview);
+	char a[32];
+
+	if (!n || n < count_windows(facts->run) || !sums->n_steps)
+		return false;
+	facts->profiled_bytes = operators / (int64_t)sums->n_steps * PROFILED_BYTES;
+	advice->percent = tp_advice_percent(operators * PROFILED_NS, sums->all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "a profiler of PyTorch's is on in all windows (%" PRIu64 "): it takes 2 us or more for each of "
+		 "%" PRId64 " operators of a step, up to %s", n, operators / (int64_t)sums->n_steps,
+		 tp_show_percent(a, advice->percent, 100));
+	snprintf(advice->todo, sizeof(advice->todo), "leave out torch.profiler.profile() or emit_nvtx(), or give it a "
+		 "schedule() that records few steps; Lightning: Trainer(profiler=None)");
 	return true;
 }

@@ -33,6 +33,7 @@ static struct {
 	const char *missing;	/* symbol without which nothing works, or NULL */
 	bool wants_operators, wants_shapes;
 	const struct tp_config *config;	/* of a session that was opened before torch was there */
+	uint32_t n_profiled;		/* atomic: windows in whose first step a profiler of torch's was on */
 } probe;
 
 static void set_phase(enum tp_torch_phase phase)
@@ -167,6 +168,13 @@ static void warm_torch(void)
 	tp_torch_names_warm();
 }
 
+/* Not where a window ends: that may be in the program's exit, when torch's thread-local state is gone. */
+static void note_profiler(void)
+{
+	if (tp_torch.abi.is_profiled && tp_torch.abi.is_profiled())
+		__atomic_fetch_add(&probe.n_profiled, 1, __ATOMIC_RELAXED);
+}
+
 static void arm_torch(void)
 {
 	const bool is_window = tp_session_is_armed();	/* else for the flight recorder */
@@ -174,6 +182,8 @@ static void arm_torch(void)
 	tp_torch.armed_at = tp_clock_now();
 	if (is_there())
 		tp_torch_ranges_arm();
+	if (is_there() && is_window)
+		note_profiler();
 	if (probe.wants_operators && is_there()) {
 		tp_torch_operators_add(probe.wants_shapes && is_window);
 		if (is_window)
@@ -205,8 +215,11 @@ static void disarm_torch(void)
 
 static void report_torch(struct tp_text *totals)
 {
+	const uint32_t n_profiled = __atomic_load_n(&probe.n_profiled, __ATOMIC_RELAXED);
 	uint64_t n_lost = __atomic_load_n(&tp_torch.n_lost, __ATOMIC_RELAXED);
 
+	if (n_profiled)
+		tp_text_fmt(totals, "torch.profiled=%u\n", n_profiled);
 	if (n_lost)
 		tp_text_fmt(totals, "torch.ranges_lost=%lu\n", (unsigned long)n_lost);
 	tp_torch_types_report(totals);
@@ -220,6 +233,7 @@ static void forget_torch(void)
 
 	if (__atomic_load_n(&tp_torch.phase, __ATOMIC_RELAXED) == TP_TORCH_OPEN)
 		set_phase(is_watched ? TP_TORCH_FORKED : TP_TORCH_OFF);
+	probe.n_profiled = 0;
 	tp_torch_types_forked();
 	tp_pyplace_forked();
 	tp_proof_forked();
