@@ -144,6 +144,12 @@ static int64_t larger_images(uint32_t step)
 	return 100 + 50 * (step / (STEPS / 4 + 4)) + step / 15;
 }
 
+/* Not each eighth of it is slower, and the larger images make four fifths of the rises. */
+static int64_t larger_by_chance(uint32_t step)
+{
+	return 100 + 50 * (step / (STEPS / 4 + 4)) + step * 3 / 5 - (step / 15 == 5 ? 20 : 0);
+}
+
 /* The same with every eighth, and with the square of the steps. */
 static int64_t larger_often(uint32_t step)
 {
@@ -310,6 +316,7 @@ Test(overview_rhythm, sees_steps_that_get_slower_and_slower)
 	expect_rule(print(larger_often, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
 	expect_rule(print(slower_by_the_square, 1000, STEPS, TP_PHASE_WAIT), "step-growth");
 	expect_rule(print(larger_images, 1000, STEPS, TP_PHASE_WAIT), NULL);
+	expect_rule(print(larger_by_chance, 1000, STEPS, TP_PHASE_WAIT), NULL);
 	cr_expect(strstr(print(slower_in_few, 1000, 36, TP_PHASE_WAIT), "in the first quarter of the run"));
 	expect_rule(print(slower_soon, 1000, 31, TP_PHASE_WAIT), "step-growth");
 	expect_rule(print(slower_at_once, 1000, 36, TP_PHASE_WAIT), NULL);

@@ -18,7 +18,8 @@ enum {
 	FEW_RISE = 12,		/* of few parts each rises by one of so many parts of that: what grows with
 				 * the square of the steps rises by a sixth first */
 	JUMPS = 3,		/* so many of the rises between PARTS make */
-	JUMPS_PERCENT = 85,	/* of all: with the square it is 75, with the cube 73 */
+	JUMPS_PERCENT = 85,	/* of all: with the square of the steps these are 64, with the cube 78; */
+	FEW_JUMPS_PERCENT = 75,	/* where not each of PARTS is slower: steps differ by chance, too */
 };
 
 static int64_t median_of(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
@@ -49,7 +50,7 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 }
 
 /* Steps stand still between few jumps: a program that makes its images, sequences or batches larger. */
-static bool is_in_jumps(const struct tp_rhythm_steps *steps)
+static bool is_in_jumps(const struct tp_rhythm_steps *steps, int64_t percent)
 {
 	int64_t most[JUMPS] = {0}, first, before, now, in_jumps = 0;
 
@@ -72,7 +73,7 @@ static bool is_in_jumps(const struct tp_rhythm_steps *steps)
 	}
 	for (uint32_t i = 0; i < JUMPS; i++)
 		in_jumps = tp_add(in_jumps, most[i]);
-	return in_jumps / JUMPS_PERCENT >= (now - first) / 100;
+	return in_jumps / percent >= (now - first) / 100;
 }
 
 bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
@@ -82,7 +83,8 @@ bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm
 	char a[32], b[32];
 
 	found->has_few_parts = !find_growth(steps, PARTS, &first, &last);
-	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) || is_in_jumps(steps))
+	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) ||
+	    is_in_jumps(steps, found->has_few_parts ? FEW_JUMPS_PERCENT : JUMPS_PERCENT))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
 	advice->percent = 100.0 - 100.0 * (double)first * steps->n / (double)steps->all_ns;
