@@ -219,3 +219,59 @@ Test(overview_comm, a_straggler_explains_waiting_only)
 	add_late_rank("gloo:all_reduce", 1 << 20);
 	expect_rules(print(), (const char *[]){"uneven-ranks", NULL});
 }
+
+/* A message of 250 floats between members of the group of both. */
+static void add_message(uint32_t rank, const char *name, int64_t begin, int64_t end)
+{
+	const char shapes[] = {TP_SHAPE_TENSOR, 6, 2, 125, 2, TP_SHAPE_GROUP, 7, (char)(rank + 1), 2,
+			       (char)(2 - rank), 0, '0', 0, 'd'};
+
+	add_range(both[rank], name, begin, end);
+	event[n_events - 1].shapes = fake_string(&fake, TP_STRING_SHAPES, shapes, sizeof(shapes));
+	event[n_events - 1].flags = TP_F_ASYNC;
+}
+
+static void add_work(uint32_t rank, int64_t begin, int64_t end)
+{
+	event[n_events++] = fake_span(&fake, both[rank], 0, TP_REC_OP, fake_text(&fake, "aten::mm"), begin, end);
+}
+
+/* Two stages: the first computes so long, then waits for the second one, whose step ends with it. */
+static const char *print_pipeline(int64_t first)
+{
+	set_up();
+	for (uint32_t r = 0; r < 2; r++)
+		fake_window(&fake, both[r], 0, 0, STEPS * 100 * MS)->n_events = 1;
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		for (uint32_t r = 0; r < 2; r++)
+			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
+		add_work(0, at + 1, at + first);
+		add_message(0, "gloo:send", at + first, at + first + MS);
+		add_message(1, "gloo:recv", at + 1, at + first + MS);
+		add_work(1, at + first + MS, at + 98 * MS);
+		add_message(1, "gloo:send", at + 98 * MS, at + 99 * MS);
+		add_message(0, "gloo:recv", at + first + MS, at + 99 * MS);
+	}
+	use_cores(idle);
+	return print();
+}
+
+Test(overview_comm, tells_stages_of_a_pipeline_that_wait_for_each_other)
+{
+	const char *text = print_pipeline(70 * MS);
+
+	expect_rules(text, (const char *[]){"communication", NULL});
+	cr_expect(strstr(text, "ranks work one after the other; rank 0 computes 70.0 ms of a step, the other one "
+			       "27.0 ms"), "%s", text);
+	cr_expect(strstr(text, "micro-batches"), "%s", text);
+	text = print_pipeline(50 * MS);
+	cr_expect(strstr(text, "ranks work one after the other\n"), "%s", text);
+	/* In all steps but one they wait in collectives. */
+	text = print_pipeline(70 * MS);
+	for (uint32_t i = 0; i < n_events; i++)
+		if (event[i].kind == TP_REC_RANGE && event[i].begin_ns < (STEPS - 1) * 100 * MS)
+			event[i].name = fake_text(&fake, "gloo:all_reduce");
+	cr_expect_not(strstr(print(), "one after the other"), "%s", print());
+}

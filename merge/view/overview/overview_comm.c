@@ -3,13 +3,12 @@
  * overview_comm.c - advice of the overview on collectives: whether they are too many, too small or too large,
  * and who calls them
  */
-#include "merge/view/overview/overview_advice.h"
+#include "merge/view/overview/overview_comm_in.h"
 
 #include <stdio.h>
 
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
-#include "runtime/base/text.h"
 
 enum {
 	ROUNDS_PERCENT = 80,	/* of forward passes behind which gradients are reduced: no no_sync() */
@@ -33,22 +32,20 @@ static int64_t find_waiting(const struct tp_comm_rank *rank, uint32_t n)
 	return sum;
 }
 
-/* Of a single rank collectives are not looked at. */
-static const struct tp_comm_row *read_rows(const struct tp_advice_facts *facts, uint32_t *n)
+const struct tp_comm_row *tp_advice_comm_rows(const struct tp_advice_facts *facts, uint32_t *n)
 {
 	*n = 0;
 	return facts->overview->comm ? tp_comm_rows(facts->overview->comm, n) : NULL;
 }
 
-/* The row that weighs most; NULL: there is none. Negative: a row that does not count. */
-static const struct tp_comm_row *find_most(const struct tp_advice_facts *facts,
-					   int64_t (*weigh)(const struct tp_comm_row *row, uint64_t n_steps))
+const struct tp_comm_row *tp_advice_comm_most(const struct tp_advice_facts *facts,
+					      tp_advice_comm_weigh *weigh)
 {
 	const struct tp_comm_row *row, *most = NULL;
 	int64_t weight, most_weight = -1;
 	uint32_t n;
 
-	row = read_rows(facts, &n);
+	row = tp_advice_comm_rows(facts, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		weight = weigh(&row[i], facts->sums->n_steps);
 		if (weight <= most_weight)
@@ -59,9 +56,8 @@ static const struct tp_comm_row *find_most(const struct tp_advice_facts *facts,
 	return most;
 }
 
-/* The line that calls most collectives, where these are not a wrapper's of the model. */
-static void add_caller(const struct tp_advice_facts *facts, const struct tp_comm_row *row,
-		       struct tp_advice *advice)
+void tp_advice_comm_caller(const struct tp_advice_facts *facts, const struct tp_comm_row *row,
+			   struct tp_advice *advice)
 {
 	if (row->use == TP_COMM_USE_OTHER)
 		tp_advice_line(facts, NULL, TP_SITE_COLLECTIVES, advice);
@@ -91,7 +87,7 @@ static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, s
 	uint32_t n = 0;
 	char a[32];
 
-	row = read_rows(facts, &n);
+	row = tp_advice_comm_rows(facts, &n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (row[i].bytes >= SMALL || row[i].kind == TP_COMM_BARRIER)
 			continue;
@@ -107,7 +103,7 @@ static bool judge_small(const struct tp_advice_facts *facts, uint64_t n_steps, s
 		 most->use == TP_COMM_USE_DDP
 		     ? "larger buckets of gradients: bucket_cap_mb of DistributedDataParallel (25 if not given)"
 		     : "one collective for all of them (torch.stack the values), or only every n-th step");
-	add_caller(facts, most, advice);
+	tp_advice_comm_caller(facts, most, advice);
 	return true;
 }
 
@@ -121,7 +117,7 @@ static int64_t weigh_object(const struct tp_comm_row *row, uint64_t n_steps)
 static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
 			  struct tp_advice *advice)
 {
-	const struct tp_comm_row *most = find_most(facts, weigh_object);
+	const struct tp_comm_row *most = tp_advice_comm_most(facts, weigh_object);
 	char a[32];
 
 	if (!most || most->n_calls < n_steps)
@@ -130,7 +126,7 @@ static bool judge_objects(const struct tp_advice_facts *facts, uint64_t n_steps,
 		    tp_comm_name(most->kind), tp_show_bytes(a, (int64_t)most->bytes));
 	snprintf(advice->todo, sizeof(advice->todo), "exchange tensors instead of all_gather_object(), or only at the "
 		 "end of an epoch");
-	add_caller(facts, most, advice);
+	tp_advice_comm_caller(facts, most, advice);
 	return true;
 }
 
@@ -159,7 +155,7 @@ static int64_t weigh_copy(const struct tp_comm_row *row, uint64_t n_steps)
 static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, struct tp_text *evidence,
 			struct tp_advice *advice)
 {
-	const struct tp_comm_row *most = find_most(facts, weigh_copy);
+	const struct tp_comm_row *most = tp_advice_comm_most(facts, weigh_copy);
 
 	if (!most || tp_advice_percent(weigh_copy(most, n_steps), facts->sums->all_ns) < LARGE_PERCENT)
 		return false;
@@ -168,7 +164,7 @@ static bool judge_large(const struct tp_advice_facts *facts, uint64_t n_steps, s
 		 most->kind == TP_COMM_BROADCAST
 		     ? "buffers that all ranks compute alike need none: DistributedDataParallel(broadcast_buffers=False)"
 		     : "reduce to a few numbers on each rank first, or exchange only every n-th step");
-	add_caller(facts, most, advice);
+	tp_advice_comm_caller(facts, most, advice);
 	return true;
 }
 
@@ -234,6 +230,8 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 		return false;
 	if (is_waiting && facts->has_slow_core)
 		return false;
+	if (is_waiting && tp_advice_comm_pipeline(facts, rank, n, &text, advice))
+		return true;
 	if (is_waiting) {
 		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
 			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
@@ -243,10 +241,10 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 			 "(inputs of equal length, cores for all): -v comm");
 		return true;
 	}
-	most = find_most(facts, weigh_time);
+	most = tp_advice_comm_most(facts, weigh_time);
 	if (most) {
 		tell_row(most, "", facts->sums->n_steps, &text);
-		add_caller(facts, most, advice);
+		tp_advice_comm_caller(facts, most, advice);
 	}
 	snprintf(advice->todo, sizeof(advice->todo),
 		 "larger batches, gradient accumulation with no_sync(), larger buckets: -v comm");
