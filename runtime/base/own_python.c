@@ -79,8 +79,8 @@ static bool is_typed(const char *file)
 
 bool tp_own_python(const char *file)
 {
-	return file[0] && (file[0] != '<' || is_typed(file)) && !tp_own_python_package(file) && !strstr(file, "/lib/python3") &&
-	       !strstr(file, generated) && (file[0] == '/' || !is_others(file));
+	return file[0] && (file[0] != '<' || is_typed(file)) && !tp_own_python_package(file) &&
+	       !strstr(file, "/lib/python3") && !strstr(file, generated) && (file[0] == '/' || !is_others(file));
 }
 
 bool tp_own_python_is_package(const char *file)

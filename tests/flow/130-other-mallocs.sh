@@ -66,18 +66,20 @@ fi
 debug=$(ldconfig -p | sed -n 's,.*libc_malloc_debug\.so.*=> ,,p' | head -1)
 LIB="$preload $debug" ends_well "glibc's malloc with checks" MALLOC_CHECK_=3 ./family 100 common
 
-# Real ones, where installed: each must do with us what it does alone.
+# Real ones, where installed: each must do with us what it does alone. Of mimalloc 2.0.9 alone a thread in some
+# 140,000 crashes where a hundred end at once, in what it does at their ends: one at a time.
 for name in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
 	found=$(ldconfig -p | sed -n "s,.*lib$name\\.so.*=> ,,p" | head -1)
 	[ -n "$found" ] || continue
-	bare alone "LD_PRELOAD=$found" ./family 100 common
+	threads=$([ "$name" = mimalloc ] && echo 1 || echo 100)
+	bare alone "LD_PRELOAD=$found" ./family "$threads" common
 	alone=$status
 	for order in "$preload $found" "$found $preload"; do
-		LIB="$order" train passed ./family 100 common
+		LIB="$order" train passed ./family "$threads" common
 		is "$name, passed through" "$status $(sort -u passed.out)" "$alone $(sort -u alone.out)"
 		rm -rf profiled
 		LIB="$order" train profiled TRAINPROF_PROGRAM=family TRAINPROF_SCHEDULE=always \
-			TRAINPROF_STEP=clock:50 ./family 100 common
+			TRAINPROF_STEP=clock:50 ./family "$threads" common
 		is "$name, profiled" "$status $(sort -u profiled.out)" "$alone $(sort -u alone.out)"
 	done
 done
