@@ -41,8 +41,8 @@ done
 echo 0b5e55ed-0000-4000-8000-00000000beef >"$TMP/boot"
 
 # rank NAME RANK HIDE [VARIABLE=VALUE...]: on the host of its number; HIDE: as another boot would be.
-# Its window comes late enough for the threads that record to have exchanged clocks, should these get no
-# processor for a while.
+# Clocks are exchanged from the warm-up on, every 20 ms: it is long enough for that also where steps take 2 ms and
+# the threads that record get no processor for a while.
 rank()
 {
 	local name=$1 rank=$2 hide=$3 by=0
@@ -53,13 +53,13 @@ rank()
 		MASTER_ADDR=10.93.7.1 MASTER_PORT=29577 \
 		GLOO_SOCKET_IFNAME="$net.$([ "$rank" = 0 ] && echo a || echo b)" \
 		TRAINPROF_DIR="$TMP/$name" TRAINPROF_RECORD=ops "$@" \
-		TRAINPROF_SCHEDULE=wait=32,warmup=1,active=8 HIDE="$hide" BOOT="$TMP/boot" LIB="$LIB" \
+		TRAINPROF_SCHEDULE=wait=2,warmup=200,active=8 HIDE="$hide" BOOT="$TMP/boot" LIB="$LIB" \
 		unshare --mount --time --monotonic "$by" --fork sh -c '
 		[ "$HIDE" = 0 ] || {
 			mount --bind "$BOOT" /proc/sys/kernel/random/boot_id
 			mount --bind /dev/null /proc/$$/timens_offsets
 		}
-		LD_PRELOAD=$LIB exec "$0" "$@"' "$PYTHON" "$PROGS/late_rank.py" --steps 44 \
+		LD_PRELOAD=$LIB exec "$0" "$@"' "$PYTHON" "$PROGS/late_rank.py" --steps 212 \
 		>"$TMP/$name$rank.out" 2>"$TMP/$name$rank.err"
 }
 
