@@ -5,8 +5,7 @@
 # files there, FIFOs lie under our names, the ring is cut, it wants what only one thread may have.
 
 . "$(dirname "$0")/lib/lib.sh"
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 cc=${CC:-cc}
 cd "$TMP" || exit 1
 mkdir rings

@@ -8,8 +8,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 
 schedule=TRAINPROF_SCHEDULE=wait=1,warmup=1,active=3,repeat=1,per=run
 record=TRAINPROF_RECORD=ops,shapes,tensors

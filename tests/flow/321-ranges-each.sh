@@ -7,8 +7,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 cd "$TMP" || exit 1
 "${CC:-cc}" -fPIC -shared -o taker.so "$PROGS/range_taker.c" -ldl || no_program
 windows=TRAINPROF_SCHEDULE=wait=10,warmup=1,active=2,repeat=2

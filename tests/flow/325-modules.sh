@@ -8,8 +8,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 
 bare alone "$PYTHON" "$PROGS/train_modules.py"
 train modules TRAINPROF_SCHEDULE=wait=3,warmup=0,active=3,repeat=1 \

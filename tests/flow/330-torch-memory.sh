@@ -6,8 +6,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 cd "$TMP" || exit 1
 
 train run TRAINPROF_SCHEDULE=wait=2,active=1,warmup=0 TRAINPROF_LOG=info \

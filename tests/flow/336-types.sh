@@ -6,14 +6,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
-
-# The figure of the last window.
-total()
-{
-	"$DUMP" "$TMP/$1"/*.tpt | sed -n "s/^END	$2=//p" | tail -n 1
-}
+need_tptdump
 
 for kind in float32:float float64:double bfloat16:bfloat16; do
 	type=${kind%:*} name=${kind#*:}
@@ -21,7 +14,7 @@ for kind in float32:float float64:double bfloat16:bfloat16; do
 	train "$type" TRAINPROF_SCHEDULE=wait=2,warmup=1,active=12 "$PYTHON" "$PROGS/number_types.py" "$type"
 	is "$type: ends as without us" "$status" 0
 	is "$type: and computes the same" "$(cat "$TMP/$type.out")" "$(cat "$TMP/$type.bare.out")"
-	n=$(total "$type" torch.types)
+	n=$(last_total "$TMP/$type" torch.types)
 	n_all=$("$MERGE" -q -v operator -f jsonl "$TMP/$type" 2>/dev/null | "$PYTHON" -c '
 import json, sys
 print(sum(row.get("calls") or 0 for row in map(json.loads, sys.stdin)))')
@@ -29,7 +22,7 @@ print(sum(row.get("calls") or 0 for row in map(json.loads, sys.stdin)))')
 	ok "$type: those of a step were looked at, of thirteen" \
 		test "$((n * 40))" -ge "$n_all" -a "$((n * 9))" -le "$n_all"
 	most=$(for t in half float double bfloat16; do
-		echo "$(total "$type" "torch.elements.$t") $t"
+		echo "$(last_total "$TMP/$type" "torch.elements.$t") $t"
 	done | sort -n | tail -n 1)
 	is "$type: most numbers are of that type" "${most#* }" "$name"
 	"$MERGE" -q -v overview -f jsonl "$TMP/$type" >"$TMP/$type.said" 2>/dev/null

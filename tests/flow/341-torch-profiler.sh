@@ -6,8 +6,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 
 for when in always:2 schedule: never:; do
 	wanted=${when#*:} when=${when%:*}
@@ -16,7 +15,7 @@ for when in always:2 schedule: never:; do
 	is "$when: ends as without us" "$status" 0
 	is "$when: and computes the same" "$(cat "$TMP/$when.out")" "$(cat "$TMP/$when.bare.out")"
 	is "$when: windows in whose first step it was on" \
-		"$("$DUMP" "$TMP/$when"/*.tpt | sed -n "s/^END	torch.profiled=//p" | tail -n 1)" "$wanted"
+		"$(last_total "$TMP/$when" torch.profiled)" "$wanted"
 	"$MERGE" -q -v overview -f jsonl "$TMP/$when" >"$TMP/$when.said" 2>/dev/null
 	is "$when: told or not" "$(grep -c '"torch-profiler"' "$TMP/$when.said")" "$([ -n "$wanted" ] && echo 1 || echo 0)"
 done

@@ -33,11 +33,6 @@ rows()
 	"$dump" "$1"/*.tpt | "$PYTHON" "$TOP/tests/flow/lib/nccl_rows.py" --times | sort
 }
 
-end_of()
-{
-	"$dump" "$1"/*.tpt | sed -n "s/^END	$2=//p" | tail -1
-}
-
 # ---- every version: the books agree ----
 
 for version in 1 2 3 4 5 6; do
@@ -53,15 +48,15 @@ for version in 1 2 3 4 5 6; do
 	fi
 	is "v$version: nothing is lost, late or unknown" \
 		"$(for what in no_entry no_room late_ops unknown unfinished comms_refused; do
-			end_of "v$version" "nccl.$what"; done)" ""
-	is "v$version: work for other processes is told apart" "$(end_of "v$version" nccl.foreign)" 2
+			last_total "v$version" "nccl.$what"; done)" ""
+	is "v$version: work for other processes is told apart" "$(last_total "v$version" nccl.foreign)" 2
 done
 is "the communicators are in the trace" "$("$dump" v6/*.tpt | grep -c '^COMM')" 22
 is "... with their names and sizes" "$("$dump" v6/*.tpt | grep '^COMM	abc001')" \
 	"COMM	abc001	0	2	2	6	world"
 is "... as far as an old NCCL tells" "$("$dump" v2/*.tpt | grep '^COMM	abc001')" \
 	"COMM	abc001	0	-1	-1	2	world"
-is "calls that a graph captured are counted, not recorded" "$(end_of v6 nccl.captured)" 1
+is "calls that a graph captured are counted, not recorded" "$(last_total v6 nccl.captured)" 1
 is "what a graph enqueues is, once a replay" "$(grep -c ' r$' v6.books)" 1
 
 # ---- what is shown ----
@@ -116,7 +111,7 @@ is "a child of fork is left alone" "$status $(cat fork.err)" "0 "
 env -u LD_PRELOAD NCCL_PROFILER_PLUGIN="$LIB" "$user" 3 > plain.out 2>&1
 is "without the preload: a plugin that wants nothing" "$? $(cat plain.out)" "0 plugin 6 mask 0"
 nccl burst wait=1,warmup=0,active=1,repeat=1 NCCL_USER=burst,slow,abort -- 3
-n_lost=$(end_of burst nccl.no_entry)
+n_lost=$(last_total burst nccl.no_entry)
 if [ "${n_lost:-0}" -gt 0 ]; then
 	pass "more than there is room for is counted"
 else

@@ -7,8 +7,7 @@
 
 . "$(dirname "$0")/lib/lib.sh"
 need_torch
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 cd "$TMP" || exit 1
 
 # value FILE KEY: from a trace's META or END.

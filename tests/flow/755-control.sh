@@ -6,8 +6,7 @@
 # job's own user is refused, said once and left alone.
 
 . "$(dirname "$0")/lib/lib.sh"
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 cd "$TMP" || exit 1
 # Not sleep(1): it closes its standard error before it ends.
 mkfifo never

@@ -4,8 +4,7 @@
 # jobs.sh - distributed trainings bare and under the preload, and what must be true of both: sourced
 # by the tests of jobs, after lib.sh
 
-DUMP=$O/tests/progs/tptdump
-[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+need_tptdump
 port=$((29900 + RANDOM % 800))
 SCHEDULE=wait=2,warmup=1,active=4	# steps 3 to 6
 

@@ -157,6 +157,19 @@ need_torch()
 	"$PYTHON" -c 'import torch' 2>/dev/null || skip_all "$PYTHON has no torch (make setup)"
 }
 
+# $DUMP prints what is in a trace.
+need_tptdump()
+{
+	DUMP=$O/tests/progs/tptdump
+	[ -x "$DUMP" ] || make -s -C "$TOP" O="$O" "$DUMP" || skip_all "cannot build tptdump"
+}
+
+# last_total FOLDER KEY: of the END texts of a run of one process, the last one.
+last_total()
+{
+	"$O/tests/progs/tptdump" "$1"/*.tpt | sed -n "s/^END	$2=//p" | tail -n 1
+}
+
 # There are stand-ins for CUDA, and Python's torch takes them: one for CUDA brings libraries of its own, which
 # take no stand-in for the driver.
 torch_takes_fakes()
