@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/begins.h"
+
 enum { NAME_MOST = 32 };
 
 /* In the order of their names: packages and modules that stand around a training's own code. */
@@ -72,7 +74,7 @@ static bool is_typed(const char *file)
 	static const char *const begin[] = {"<stdin>", "<ipython-input-", "<command-"};
 
 	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
-		if (!strncmp(file, begin[i], strlen(begin[i])))
+		if (tp_begins(file, strlen(file), begin[i]))
 			return true;
 	return false;
 }

@@ -143,11 +143,12 @@ bool tp_advice_profiler(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
 	const uint64_t n = tp_totals_add_ranks(facts->run, "torch.profiled");
-	const int64_t operators = count_operators(facts->overview);
+	int64_t operators;
 	char a[32];
 
 	if (!n || n < count_windows(facts->run) || !sums->n_steps)
 		return false;
+	operators = count_operators(facts->overview);
 	facts->profiled_bytes = operators / (int64_t)sums->n_steps * PROFILED_BYTES;
 	advice->percent = tp_advice_percent(operators * PROFILED_NS, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),

@@ -52,17 +52,16 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 /* Steps stand still between few jumps: a program that makes its images, sequences or batches larger. */
 static bool is_in_jumps(const struct tp_rhythm_steps *steps, int64_t percent)
 {
-	int64_t most[JUMPS] = {0}, first, before, now, in_jumps = 0;
+	int64_t most[JUMPS] = {0}, first, now, in_jumps = 0;
 
 	if (steps->n / PARTS < PART_LEAST)
 		return false;
 	now = first = median_of(steps, PARTS, 0);
 	for (uint32_t part = 1; part < PARTS; part++) {
-		int64_t rise;
+		const int64_t next = median_of(steps, PARTS, part);
+		int64_t rise = next - now;
 
-		before = now;
-		now = median_of(steps, PARTS, part);
-		rise = now - before;
+		now = next;
 		for (uint32_t i = 0; i < JUMPS; i++)
 			if (rise > most[i]) {
 				const int64_t less = most[i];

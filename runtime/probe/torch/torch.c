@@ -180,10 +180,11 @@ static void arm_torch(void)
 	const bool is_window = tp_session_is_armed();	/* else for the flight recorder */
 
 	tp_torch.armed_at = tp_clock_now();
-	if (is_there())
+	if (is_there()) {
 		tp_torch_ranges_arm();
-	if (is_there() && is_window)
-		note_profiler();
+		if (is_window)
+			note_profiler();
+	}
 	if (probe.wants_operators && is_there()) {
 		tp_torch_operators_add(probe.wants_shapes && is_window);
 		if (is_window)
