@@ -48,10 +48,10 @@ done
 train import-always TRAINPROF_SCHEDULE=always "$PYTHON" entries.py import
 is "import, always: one window" "$status $(ls import-always/*.tpt)" "0 import-always/rank0.0.tpt"
 
-for how in spawn fork; do
+for how in spawn spawn-late fork; do
 	train "$how" "$PYTHON" entries.py "$how"
-	program=$how
-	[ "$how" = spawn ] || program=file:$TMP/entries.py
+	program=${how%-late}
+	[ "$how" != fork ] || program=file:$TMP/entries.py
 	is "$how: both children, not the parent" "$status $(cat "$how.out") $(found "$how")" \
 		"0 0 0
 $loss

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""entries.py plain|import|tensors|backward|spawn|fork|forkserver|ddp - ways a training starts
+"""entries.py plain|import|tensors|backward|spawn|spawn-late|fork|forkserver|ddp - ways to start
 
 plain trains four steps. import and tensors use torch and train nothing, backward computes gradients without an
-optimizer. spawn, fork and forkserver train in two child processes of multiprocessing, ddp in a
-process group (under torchrun). Prints the last loss of each, in order.
+optimizer. spawn, fork and forkserver train in two child processes of multiprocessing (spawn-late:
+the second once the first one is gone), ddp in a process group (under torchrun). Prints the last
+loss of each, in order.
 """
 import os
 import sys
@@ -25,7 +26,9 @@ def train(steps=4, wrap=lambda model: model):
     return loss.item()
 
 
-def child(rank, path=None):
+def child(rank, path=None, may_train=None):
+    if rank and may_train:
+        may_train.wait()
     loss = train()
     with open("%s.%d" % (path, rank), "w") as out:
         print(loss, file=out)
@@ -45,14 +48,17 @@ def main():
         for _ in range(4):
             (weight * 2).sum().backward()
         print(weight.grad.sum().item())
-    elif how in ("spawn", "fork", "forkserver"):
+    elif how in ("spawn", "spawn-late", "fork", "forkserver"):
         path = os.path.join(os.environ["TMP"], "child")
-        context = torch.multiprocessing.get_context(how)
-        children = [context.Process(target=child, args=(rank, path)) for rank in range(2)]
+        context = torch.multiprocessing.get_context(how.split("-")[0])
+        may_train = context.Event() if how == "spawn-late" else None
+        children = [context.Process(target=child, args=(rank, path, may_train)) for rank in range(2)]
         for process in children:
             process.start()
         for process in children:
             process.join()
+            if may_train:
+                may_train.set()
         print(*[process.exitcode for process in children])
         for rank in range(2):
             print(open("%s.%d" % (path, rank)).read().strip())

@@ -337,12 +337,16 @@ Test(claim, leaves_the_files_of_a_sister_that_has_ended_alone)
 {
 	static const struct {
 		uint64_t fork_ns;
+		int64_t start_ns;	/* of this process, before the ledger's end; 0: not known */
 		int result;
 	} cases[] = {
-		{0, -EEXIST},		/* no fork: an older run */
-		{REAL_NS + 1, -EEXIST},	/* older than the first fork: an older run, too */
-		{REAL_NS, 0},
-		{REAL_NS - 5, 0},
+		{0, 0, -EEXIST},		/* no fork: an older run */
+		{REAL_NS + 1, 0, -EEXIST},	/* older than the first fork: an older run, too */
+		{REAL_NS, 0, 0},
+		{REAL_NS - 5, 0, 0},
+		{0, -1000000000, -EEXIST},	/* it had ended when this process began */
+		{0, 5000000, -EEXIST},		/* perhaps, starts are known to 10 ms */
+		{0, 1000000000, 0},		/* both ran */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -350,6 +354,8 @@ Test(claim, leaves_the_files_of_a_sister_that_has_ended_alone)
 
 		naming.fork_ns = cases[i].fork_ns;
 		put_ledger("rank3.steps", 3, 0, dead_pid(), REAL_NS);
+		if (cases[i].start_ns)
+			naming.start_ns = tp_clock_real_ns() - (uint64_t)cases[i].start_ns;
 		put_trace("rank3.0.tpt", 3, 0);
 		cr_expect_eq(claim(&naming, false), cases[i].result, "case %zu", i);
 		cr_expect_eq(naming.add_pid, !cases[i].result, "case %zu", i);

@@ -74,12 +74,11 @@ static void leave(struct tp_naming *naming, const char *path, const char *why)
 	take_next_name(naming);
 }
 
-/* The ledger of this very run: of a process that lives, or of one that this program forked. */
+/* The ledger of this very run: of a process that lives, or that did when this one began. */
 static bool is_of_this_run(const struct tp_naming *naming, const struct tp_owned *owned)
 {
 	return owned->owner == TP_OWNER_ALIVE ||
-	       (naming->fork_ns && owned->kind == TP_OWNED_LEDGER &&
-		owned->real_ns >= naming->fork_ns);
+	       tp_owned_is_beside(owned, naming->start_ns, naming->fork_ns);
 }
 
 /* A dead process's, or perhaps so. */

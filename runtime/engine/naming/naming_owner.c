@@ -23,6 +23,8 @@
 
 enum { YOUNG_S = 10 };	/* a ledger without a head may be of a process that starts */
 #define NS_PER_S 1000000000ull
+/* The start of a process is counted in ticks, rounded down, and so are a file's times. */
+#define START_ERROR_NS 20000000ull
 
 struct owner {
 	uint64_t boot_id[2];
@@ -253,4 +255,11 @@ int tp_owned_remove(const struct tp_folder *folder, const char *path, const stru
 	tp_folder_unlink(NULL, owned->target, &owned->own);
 	/* Then the link, which is no file that was opened. */
 	return tp_folder_unlink(folder, path, NULL);
+}
+
+bool tp_owned_is_beside(const struct tp_owned *owned, uint64_t start_ns, uint64_t fork_ns)
+{
+	return owned->kind == TP_OWNED_LEDGER &&
+	       ((start_ns && owned->written_ns >= start_ns + START_ERROR_NS) ||
+		(fork_ns && owned->real_ns >= fork_ns));
 }

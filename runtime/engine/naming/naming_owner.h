@@ -50,4 +50,10 @@ void tp_owned_close(struct tp_owned *owned);
  * 0 or -errno, -ESTALE: it is another file now. */
 int tp_owned_remove(const struct tp_folder *folder, const char *path, const struct tp_owned *owned);
 
+/*
+ * Is this ledger of a process that ran beside one that began at `start_ns` (it has written since), or
+ * that a program forked which did so first at `fork_ns`? CLOCK_REALTIME, 0: not known.
+ */
+bool tp_owned_is_beside(const struct tp_owned *owned, uint64_t start_ns, uint64_t fork_ns);
+
 #endif

@@ -265,9 +265,8 @@ static void look_for_others(struct sweep *sweep, const char *path, struct tp_own
 		return;
 	if (owned->owner == TP_OWNER_ALIVE)
 		sweep->n_kept++;
-	else if (owned->written_ns < naming->start_ns && !is_restarted(naming, owned) &&
-		 !is_late(naming, owned) &&
-		 !(naming->fork_ns && owned->real_ns >= naming->fork_ns))
+	else if (!tp_owned_is_beside(owned, naming->start_ns, naming->fork_ns) &&
+		 !is_restarted(naming, owned) && !is_late(naming, owned))
 		sweep->n_runs++;
 	sweep->is_settled = sweep->n_kept || sweep->n_runs == ENOUGH_RUNS;
 }
