@@ -18,6 +18,9 @@ Test(step, ends_with_the_optimizer)
 		{"accumulation x4", "Z1 a! {3 a } O1 Z1 {2 {4 a } O1 Z1 }", "^ ^ {3 o4 }"},
 		{"accumulation x4, zero_grad first", "a! Z1 {3 a } O1 {2 a Z1 {3 a } O1 }", "^ {3 o4 }"},
 		{"accumulation x64, zero_grad last", "Z1 a! {63 a } O1 Z1 {64 a } O1 Z1", "^ ^ {2 o64 }"},
+		{"accumulation x32, zero_grad last", "a! {31 a } O1 Z1 {3 {32 a } O1 Z1 }", "^ ^ {22 l1 } R o1 {3 o32 }"},
+		{"accumulation x200, zero_grad first", "a! Z1 {199 a } O1 {3 a Z1 {199 a } O1 }",
+		 "^ ^ {134 l1 } R o1 {3 o200 }"},
 		{"LBFGS: closures inside", "a! (1 Z1 Z1 )1 {2 a (1 Z1 Z1 )1 }", "^ {3 o1 }"},
 		{"LBFGS, no loader", "{3 (1 Z1 Z1 Z1 )1 }", "^ {3 o0 }"},
 		{"an optimizer that wraps another", "a! {3 (9 O1 )9 a }", "^ o1 o1 o1"},
@@ -150,6 +153,10 @@ Test(step, falls_back_when_the_optimizer_stops)
 		{"inference over another loader, long", "a! O1 {3 a O1 } a. b! {16400 b }",
 		 "^ {4 o1 } | l16384 {16 l1 }"},
 		{"and comes back", "a! O1 {3 a O1 } {20 a } O1 {3 a O1 }", "^ {4 o1 } l8 {11 l1 } {4 o1 }"},
+		{"and stops again, later than the batches that it may have accumulated",
+		 "a! O1 {20 a } O1 {170 a }", "^ o1 l8 {11 l1 } o1 l160 {9 l1 }"},
+		{"so many are not accumulated", "a! O1 {4000 a } O1 {16390 a }", "^ o1 l8 {3991 l1 } o1 l16384 {5 l1 }"},
+		{"an evaluation's are not", "a! O1 {3 a O1 } b! {999 b } b. {3 a O1 } {2010 a }", "^ {7 o1 } l2002 {7 l1 }"},
 	};
 
 	CHECK_ROWS(rows, NULL);

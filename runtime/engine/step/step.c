@@ -97,8 +97,9 @@ void tp_step_optimizer_end(uint64_t who, uint64_t begin, uint64_t now)
 	if (st->is_auto)
 		st->source = TP_STEP_OPTIMIZER;
 	if (is_end && st->source == TP_STEP_OPTIMIZER) {
-		if (st->step.used.batches > st->most_batches)
-			st->most_batches = st->step.used.batches;
+		if (st->n_accumulated > st->most_batches)
+			st->most_batches = st->n_accumulated;
+		st->n_accumulated = 0;
 		tp_zero_grad_step(&st->zero);
 		tp_step_end(&tells, now, 0);
 	}

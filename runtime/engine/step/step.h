@@ -21,9 +21,9 @@
  *   after all, it is the source and the schedule starts over (out->restart).
  * - Where zero_grad ends steps and comes right after a batch (it begins the iteration), the
  *   boundary lies before that batch, and the call that ends a pass ends its last step.
- * - An optimizer that stops while its loader goes on, for longer than any evaluation did,
- *   or another one for 16,384 batches, or while zero_grad goes on: these become the source
- *   until it comes back.
+ * - An optimizer that stops while its loader goes on, for eight times as many batches as were ever
+ *   accumulated for a step and longer than any evaluation, or another loader for 16,384 batches,
+ *   or while zero_grad goes on: these become the source until it comes back.
  * - Epochs: passes.h. An epoch of a single step is none (next(iter(loader)) in a loop; one batch
  *   a pass): its steps are counted on. An evaluation changes nothing.
  * - From the first tp_step_mark on only these end steps; steps that a guess had ended before

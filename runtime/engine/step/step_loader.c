@@ -11,7 +11,8 @@ enum {
 	LOADER_PATIENCE = 8,	/* batches without an optimizer: most of accumulation is shorter */
 	LOADER_PATIENCE_Z = 64,	/* the same where zero_grad was seen: an optimizer will come */
 	LOST_ROUNDS = 8,	/* usual steps' worth of batches without the optimizer */
-	LOST_BATCHES = 1 << 14,	/* the same for loaders that never fed a step: of an evaluation */
+	LOST_BATCHES = LOST_ROUNDS * TP_STEP_ACCUMULATED,	/* the same for loaders that never fed a step:
+								 * of an evaluation */
 };
 
 static struct tp_step_state *const st = &tp_step_state;
@@ -109,6 +110,7 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 	if (got != TP_STEP_GOT_NONE) {
 		usage->batches++;
 		st->n_since_optimizer++;
+		st->n_accumulated += counts && st->n_accumulated < TP_STEP_ACCUMULATED;
 		if (counts)
 			tp_zero_grad_batch(&st->zero, begin, now);
 	} else if (counts && st->source == TP_STEP_ZERO_GRAD && st->zero.is_after_batch &&

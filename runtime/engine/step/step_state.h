@@ -15,6 +15,8 @@
 #include "runtime/engine/step/usage.h"
 #include "runtime/engine/step/zero_grad.h"
 
+enum { TP_STEP_ACCUMULATED = 2048 };	/* batches to a step of an optimizer: more may be something else */
+
 struct tp_step_state {
 	struct tp_spin lock;		/* of all below */
 	struct tp_step_spec spec;
@@ -40,7 +42,8 @@ struct tp_step_state {
 	uint32_t n_other_loader;	/* calls of another one since */
 	uint64_t n_loader_calls;	/* without anything better, since the start */
 	uint64_t n_since_optimizer;	/* batches */
-	uint32_t most_batches;		/* in a step that the optimizer ended */
+	uint32_t n_accumulated;		/* of these, those that count: whoever ended steps meanwhile */
+	uint32_t most_batches;		/* that were accumulated for a step of the optimizer's */
 
 	uint64_t clock_begin;		/* first tick; 0: none yet */
 	char clock_text[64], range_text[160];
