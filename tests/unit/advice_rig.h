@@ -50,7 +50,8 @@ static inline void expect_rules(const char *text, const char *const *wanted)
 					  "interpreter-lock", "recompilation", "double-precision",
 					  "host-memory-growth", "busy-workers", "exposed-copies",
 					  "few-blocks", "throttling", "dense-embedding",
-					  "one-hot", "matrix-decompositions", "torch-profiler", NULL};
+					  "one-hot", "matrix-decompositions", "torch-profiler",
+					  "waits-for-cores", NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;

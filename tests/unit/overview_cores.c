@@ -64,7 +64,8 @@ Test(overview_cores, sees_one_thread_too_many)
 	} row[] = {
 		{2, 65, 30, 2, 60, 28, true},
 		{2, 65, 30, 2, 60, 17, false},	/* 2.49 */
-		{1, 60, 36, 1, 50, 45, false},
+		{1, 60, 30, 1, 35, 50, false},	/* one of Python's beside it */
+		{1, 50, 48, 1, 49, 48, true},
 		{1, 40, 60, 2, 40, 20, true},
 		{4, 65, 30, 5, 60, 25, true},
 		{4, 65, 30, 5, 60, 18, false},
@@ -84,9 +85,9 @@ Test(overview_cores, does_not_blame_threads_that_others_keep_waiting)
 	/* As many as cores: other programs hold them. */
 	add_operators(2);
 	add_threads(30, 70, 1, 30, 70);
-	expect_rules(print(), (const char *[]){NULL});
+	expect_rules(print(), (const char *[]){"waits-for-cores", NULL});
 	/* Many, that hardly do anything. */
-	add_threads(60, 35, 15, 1, 1);
+	add_threads(60, 30, 15, 1, 1);
 	expect_rules(print(), (const char *[]){NULL});
 	/* The training thread does not wait. */
 	add_threads(95, 5, 15, 10, 30);
@@ -151,12 +152,105 @@ Test(overview_cores, a_gap_is_nobodys_where_the_training_had_no_core)
 	}
 }
 
+/* ---- several ranks, other programs ---- */
+
+static void add_busy(uint64_t busy_percent)
+{
+	static const char name[] = "core\0%\0cpu";
+
+	for (uint32_t i = 0; i < STEPS; i++) {
+		event[n_events] = fake_span(&fake, proc, 0, TP_REC_COUNTER,
+					    fake_string(&fake, TP_STRING_COUNTER, name, sizeof(name) - 1),
+					    i * 100 * MS, i * 100 * MS);
+		event[n_events++].arg = busy_percent;
+	}
+}
+
+/* As add_threads() has it of the first one, of another rank of two threads, or of a worker. */
+static struct tp_proc *add_proc(bool is_worker, uint32_t cpu, uint32_t wait, uint32_t other_wait)
+{
+	struct tp_proc *other = is_worker ? fake_worker(&fake, proc, 1) : fake_proc(&fake, 1);
+	static char totals[300];
+
+	snprintf(totals, sizeof(totals), "threads.wall=1000000000\nthreads.cores=%u\nthreads.cpu=%u0000000\n"
+		 "threads.wait=%u0000000\nthread.%u=%u0000000 %u0000000 python\n", n_cores, 2 * cpu, wait + other_wait,
+		 other->pid, cpu, wait);
+	fake_window(&fake, other, 0, 0, STEPS * 100 * MS)->totals = totals;
+	return other;
+}
+
+Test(overview_cores, counts_the_threads_of_all_ranks_of_a_machine)
+{
+	static const struct {
+		const char *what, *host;
+		uint32_t cores, cpu, wait, others_wait;
+		bool is_past, is_worker, is_told;
+	} row[] = {
+		{"as many each as there are cores", "", 2, 48, 46, 46, false, false, true},
+		{"cores that are not full", "", 2, 38, 46, 46, false, false, false},
+		{"one and a half as many", "", 2, 45, 31, 31, false, false, true},
+		{"not so many", "", 2, 45, 28, 28, false, false, false},
+		{"those that train hardly wait", "", 2, 48, 19, 60, false, false, false},
+		{"cores of their own", "", 2, 60, 36, 36, false, false, false},
+		{"on another machine", "node8", 2, 48, 46, 46, false, false, false},
+		{"an earlier start", "", 2, 48, 46, 46, true, false, false},
+		{"a worker", "", 2, 48, 46, 46, false, true, false},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct tp_proc *other;
+		const char *text;
+
+		set_up();
+		n_cores = row[i].cores;
+		add_operators(2);
+		add_threads(row[i].cpu, row[i].wait, 1, row[i].cpu, row[i].others_wait);
+		other = add_proc(row[i].is_worker, row[i].cpu, row[i].wait, row[i].others_wait);
+		if (row[i].host[0])
+			strcpy(other->host, row[i].host);
+		other->is_past = row[i].is_past;
+		text = print();
+		cr_expect_eq(strstr(text, "\n  too-many-threads") != NULL, row[i].is_told, "%s: %s", row[i].what, text);
+		if (row[i].is_told && i == 0)
+			cr_expect(strstr(text, "threads of 2 ranks that are ready to run want 3.8 cores, and there are 2"),
+				  "%s", text);
+	}
+}
+
+Test(overview_cores, sees_that_others_have_the_cores)
+{
+	static const struct {
+		uint32_t cpu, wait;
+		uint64_t busy_percent;	/* 0: not known */
+		const char *says;	/* NULL: nothing */
+	} row[] = {
+		{30, 60, 99, "waits for a core up to 60.0 % of the time, though this run uses only 0.6 of 2 cores: "
+			     "other programs of the machine have the others"},
+		{30, 60, 0, "other programs of the machine have the others"},
+		{30, 60, 50, "the others are idle, and it may not use them"},
+		{30, 32, 99, NULL},
+		{71, 40, 99, NULL},	/* it has most of them */
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		add_operators(2);
+		add_threads(row[i].cpu, row[i].wait, 1, row[i].cpu, row[i].wait);
+		if (row[i].busy_percent)
+			add_busy(row[i].busy_percent);
+		text = print();
+		expect_rules(text, (const char *[]){row[i].says ? "waits-for-cores" : NULL, NULL});
+		cr_expect(!row[i].says || strstr(text, row[i].says), "%u: %s", i, text);
+	}
+}
+
 /* ---- workers ---- */
 
 /* The training thread and a worker, as in add_threads(), and how busy the two cores were. */
 static void add_worker(uint32_t trainer_wait, uint32_t worker_cpu, uint64_t busy_percent)
 {
-	static const char name[] = "core\0%\0cpu";
 	struct tp_proc *worker = fake_worker(&fake, proc, 1);
 	static char totals[200];
 
@@ -164,12 +258,7 @@ static void add_worker(uint32_t trainer_wait, uint32_t worker_cpu, uint64_t busy
 	snprintf(totals, sizeof(totals), "threads.wall=900000000\nthreads.cores=2\nthreads.cpu=%u0000000\n",
 		 worker_cpu);
 	fake_window(&fake, worker, 0, 0, STEPS * 100 * MS)->totals = totals;
-	for (uint32_t i = 0; i < STEPS; i++) {
-		event[n_events] = fake_span(&fake, proc, 0, TP_REC_COUNTER,
-					    fake_string(&fake, TP_STRING_COUNTER, name, sizeof(name) - 1),
-					    i * 100 * MS, i * 100 * MS);
-		event[n_events++].arg = busy_percent;
-	}
+	add_busy(busy_percent);
 }
 
 Test(overview_cores, sees_workers_that_take_the_cores)
@@ -191,7 +280,7 @@ Test(overview_cores, does_not_blame_workers_for_other_load)
 		uint64_t busy_percent;
 	} row[] = {
 		{30, 50, 60},	/* cores are idle */
-		{40, 10, 97},	/* other programs hold them */
+		{30, 10, 97},	/* other programs hold them, which costs a third or less */
 		{10, 90, 97},	/* the training hardly waits */
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * overview_cores.c - advice of the overview on who waits for a core: too many threads, workers that take them
+ * overview_cores.c - advice of the overview on who waits for a core: too many threads, workers, other
+ * programs
  *
  * By the processor time of threads (thread_times.h), which other programs of the machine do not
  * change: they make threads wait, and no thread more.
@@ -9,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "merge/facts/code/thread_times.h"
 #include "merge/kit/sum.h"
@@ -17,7 +19,11 @@
 
 enum {
 	WANTED_PERCENT = 125,	/* of the cores: threads that are ready want so many; */
-	WANTED_OF_ONE = 200,	/* of a single one: an operator has one thread there */
+	WANTED_OF_ONE = 180,	/* of a single one: an operator has one thread there; */
+	WANTED_OF_RANKS = 150,	/* of all ranks of a machine, if they fill the cores, */
+	FULL_PERCENT = 85,	/* so far, */
+	SAME_PERCENT = 115,	/* and no further, or each has cores of its own */
+	TAKEN_PERCENT = 70,	/* of the cores: if the run has less, others have the rest */
 };
 
 typedef bool judge_proc(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -40,14 +46,50 @@ static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, s
 	return true;
 }
 
+/* What the processes of a run on one machine want of its cores, and what they have. */
+struct use {
+	uint32_t n_ranks;
+	double wanted;	/* by threads of ranks that are ready to run */
+	double taken;	/* by these and by workers */
+};
+
+static struct use use_beside(const struct tp_run *run, const struct tp_proc *proc)
+{
+	struct use use = {0, 0, 0};
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *other = run->proc[i];
+		struct tp_thread_times times;
+
+		if (other->is_past || strcmp(other->host, proc->host) ||
+		    memcmp(other->boot_id, proc->boot_id, sizeof(proc->boot_id)) ||
+		    !tp_thread_times_of(run, other, &times) || times.wall_ns <= 0)
+			continue;
+		use.taken += (double)times.cpu_ns / (double)times.wall_ns;
+		if (other->worker)
+			continue;
+		use.wanted += (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
+		use.n_ranks++;
+	}
+	return use;
+}
+
 /* ---- too many threads ---- */
+
+/* Several ranks that fill the same cores. */
+static bool are_ranks_too_many(const struct use *use, uint32_t cores)
+{
+	return use->n_ranks > 1 && use->wanted * 100 >= (double)cores * WANTED_OF_RANKS &&
+	       use->taken * 100 >= (double)cores * FULL_PERCENT &&
+	       use->taken * 100 <= (double)cores * SAME_PERCENT;
+}
 
 static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 			  struct tp_advice *advice)
 {
 	struct tp_thread_times times;
 	const struct tp_thread_time *trainer;
-	char a[32], who[64];
+	char a[32], who[64] = "";
 	double wanted;
 	int least;
 
@@ -56,18 +98,34 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 	trainer = tp_thread_times_trainer(&times, proc);
 	wanted = (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
 	least = times.cores > 1 ? WANTED_PERCENT : WANTED_OF_ONE;
-	if (!trainer || wanted * 100 < (double)times.cores * least)
+	if (!trainer)
 		return false;
 	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
+	if (wanted * 100 < (double)times.cores * least) {
+		struct use use;
+
+		if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
+			return false;
+		use = use_beside(facts->run, proc);
+		if (!are_ranks_too_many(&use, times.cores))
+			return false;
+		wanted = use.wanted;
+		snprintf(who, sizeof(who), "%" PRIu32 " ranks", use.n_ranks);
+	} else if (tp_label_is_needed(facts->run)) {
+		tp_label_proc(who, facts->run, proc);
+	}
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "threads%s%s that are ready to run want %.1f cores, and there are %" PRIu32 ": the "
-		 "training thread waits for a core up to %s of the time",
-		 tp_label_is_needed(facts->run) ? " of " : "",
-		 tp_label_is_needed(facts->run) ? tp_label_proc(who, facts->run, proc) : "", wanted,
-		 times.cores, tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
-	snprintf(advice->todo, sizeof(advice->todo), "torch.set_num_threads() or OMP_NUM_THREADS: the cores "
-		 "(of a container: of its limit), divided by the ranks of the machine; NumPy's and SciPy's BLAS has "
-		 "threads of its own, whose number OPENBLAS_NUM_THREADS or MKL_NUM_THREADS says");
+		 "threads%s%s that are ready to run want %.1f cores, and there %s %" PRIu32 ": the "
+		 "training thread waits for a core up to %s of the time", who[0] ? " of " : "", who, wanted,
+		 times.cores == 1 ? "is" : "are", times.cores,
+		 tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns));
+	if (times.cores == 1)
+		snprintf(advice->todo, sizeof(advice->todo), "more cores: a container's limit, taskset, OMP_PROC_BIND "
+			 "or GOMP_CPU_AFFINITY say which it may use; or OMP_NUM_THREADS=1");
+	else
+		snprintf(advice->todo, sizeof(advice->todo), "torch.set_num_threads() or OMP_NUM_THREADS: the cores "
+			 "(of a container: of its limit), divided by the ranks of the machine; NumPy's and SciPy's "
+			 "BLAS has threads of its own, whose number OPENBLAS_NUM_THREADS or MKL_NUM_THREADS says");
 	return true;
 }
 
@@ -129,4 +187,45 @@ bool tp_advice_workers(struct tp_advice_facts *facts, struct tp_advice *advice)
 	tp_advice_dataset(facts->run, NULL, advice);
 	tp_advice_load_stage(facts, true, advice);
 	return true;
+}
+
+/* ---- other programs ---- */
+
+/* What its own processes leave of the cores is more than others should need, and yet it waits. */
+static bool judge_others(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+			 struct tp_advice *advice)
+{
+	const struct tp_cores *cores = facts->overview->cores;
+	const bool is_idle = cores->n && !tp_cores_are_full(cores);
+	const struct tp_thread_time *trainer;
+	struct tp_thread_times times;
+	struct use use;
+	char a[32];
+
+	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
+		return false;
+	trainer = tp_thread_times_trainer(&times, proc);
+	advice->percent = trainer ? tp_advice_percent(trainer->wait_ns, times.wall_ns) : 0;
+	if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
+		return false;
+	use = use_beside(facts->run, proc);
+	if (use.taken * 100 >= (double)times.cores * TAKEN_PERCENT)
+		return false;
+	snprintf(advice->evidence, sizeof(advice->evidence),
+		 "the training thread waits for a core up to %s of the time, though this run uses only %.1f of %" PRIu32
+		 " cores: %s", tp_show_percent(a, (double)trainer->wait_ns, (double)times.wall_ns), use.taken,
+		 times.cores, is_idle ? "the others are idle, and it may not use them"
+				      : "other programs of the machine have the others");
+	if (is_idle)
+		snprintf(advice->todo, sizeof(advice->todo), "OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY or "
+			 "taskset bind threads to the same cores, or the container has a limit (cpu.max)");
+	else
+		snprintf(advice->todo, sizeof(advice->todo), "see which (top), and end them, or give this run cores "
+			 "of its own (taskset, cpuset)");
+	return true;
+}
+
+bool tp_advice_cores(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	return !facts->is_short_of_cores && find_worst(facts, judge_others, advice);
 }
