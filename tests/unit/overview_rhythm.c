@@ -13,6 +13,9 @@ enum { MS = 1000000, STEPS = 121 };
 static const struct tp_view_options options = {.top = 20};
 static struct fake fake;
 static const char *started = "";
+static int64_t pause_ms;	/* before steps of which n % pause_every is 0; of no step */
+static uint32_t pause_every = 30;
+static uint32_t index_jump;	/* of these steps: others are not in the ledger */
 
 /* Milliseconds of a step. */
 typedef int64_t length(uint32_t step);
@@ -26,8 +29,12 @@ static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phas
 	proc = fake_proc(&fake, 0);
 	proc->started = started;
 	for (uint32_t i = 0; i < n; i++) {
-		struct tp_step_row *row = fake_step_row(&fake, proc, i, now, of(i) * MS);
+		const bool is_paused = i && i % pause_every == 0;
+		const uint32_t jumps = i / pause_every * index_jump;
+		struct tp_step_row *row;
 
+		now += is_paused ? pause_ms * MS : 0;
+		row = fake_step_row(&fake, proc, i + jumps, now, of(i) * MS);
 		row->phase = phase;
 		row->epoch = i / in_epoch;
 		row->in_epoch = i % in_epoch;
@@ -39,9 +46,10 @@ static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phas
 /* The rule that applies, and no other one. NULL: none. */
 static void expect_rule(const char *text, const char *wanted)
 {
-	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-steps"};
+	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-steps",
+					  "between-epochs"};
 
-	for (uint32_t i = 0; i < 4; i++) {
+	for (uint32_t i = 0; i < 5; i++) {
 		bool is_wanted = wanted && !strcmp(wanted, all[i]);
 		char item[64];
 
@@ -307,6 +315,40 @@ Test(overview_rhythm, sees_the_first_step_of_epochs)
 	expect_rule(print_tens(tenth), "epoch-start");
 	expect_rule(print_tens(tenth_and_after), "epoch-start");
 	expect_rule(print_tens(jitter), NULL);
+}
+
+Test(overview_rhythm, sees_what_is_between_epochs)
+{
+	static const struct {
+		const char *what;
+		uint32_t in_epoch, every, jump;
+		int64_t ms;
+		bool is_told;
+	} row[] = {
+		{"four pauses of 16 %", 30, 30, 0, 130, true},
+		{"of 14 %", 30, 30, 0, 108, false},
+		{"two", 45, 45, 0, 260, true},
+		{"one", 61, 61, 0, 900, false},
+		{"within epochs", 29, 30, 0, 900, false},
+		{"steps that are not known", 30, 30, 1, 900, false},
+	};
+	const char *text;
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		pause_every = row[i].every;
+		index_jump = row[i].jump;
+		pause_ms = row[i].ms;
+		text = print(jitter, row[i].in_epoch, STEPS, 0);
+		cr_expect_eq(strstr(text, "\n  between-epochs ") != NULL, row[i].is_told, "%s: %s", row[i].what, text);
+	}
+	pause_every = 30;
+	index_jump = 0;
+	pause_ms = 400;
+	started = "slow.60=5 /home/me/train.py:31 main > /home/me/train.py:12 evaluate\n";
+	text = print(jitter, 30, STEPS, 0);
+	expect_rule(text, "between-epochs");
+	cr_expect(strstr(text, "% of the run is between epochs, in no step: 4 times 400 ms"), "%s", text);
+	cr_expect(strstr(text, "train.py:31 main > train.py:12 evaluate\n"), "%s", text);
 }
 
 Test(overview_rhythm, sees_steps_that_get_slower_and_slower)

@@ -62,6 +62,7 @@ static const struct rule {
     {"data-loading", TP_OVERVIEW_DATA_PERCENT, tp_advice_data, false},
     {"garbage", 5, tp_advice_garbage, false},
     {"epoch-start", 5, tp_advice_epochs, false},
+    {"between-epochs", 15, tp_advice_pauses, false},
     {"every-n-steps", 8, tp_advice_period, false},
     {"step-growth", 10, tp_advice_trend, false},
     {"slow-steps", 20, tp_advice_stalls, false},

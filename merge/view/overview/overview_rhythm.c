@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_rhythm.c - advice of the overview on the steps of the whole run: the first ones of epochs that
- * are slow, a few that take very long; and what overview_period.c and overview_trend.c find in them
+ * are slow, time between epochs, a few that take very long; and what overview_period.c and overview_trend.c
+ * find in them
  */
 #include "merge/view/overview/overview_rhythm_in.h"
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "merge/facts/code/slow_steps.h"
+#include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
@@ -21,6 +23,7 @@ enum {
 	STALLS_PART = 10,	/* of the steps at most: the median is that of the others */
 	ALIKE_PART = 10,	/* costs of two ranks that differ by less are the same */
 	LATE = 3,		/* times as late as another rank: it is that one */
+	PAUSES_LEAST = 2,	/* between epochs */
 };
 
 void tp_rhythm_tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_kind *kind, const char *which,
@@ -86,6 +89,50 @@ static bool judge_epochs(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	tell_where(steps, choose_first, steps, found);
 	snprintf(found->advice.todo, sizeof(found->advice.todo), "if a loader starts its workers anew: "
 		 "persistent_workers=True, or longer epochs");
+	return true;
+}
+
+/* ---- between epochs ---- */
+
+/* Before the ledger's row i, the first step of an epoch: what is part of no step. */
+static int64_t pause_before(const struct tp_overview_proc *proc, uint32_t i)
+{
+	const struct tp_step_row *row = &proc->ledger[i], *last = row - 1;
+
+	if (row->index != last->index + 1 || !tp_rhythm_is_epochs_first(row) || last->dur_ns < 0)
+		return 0;
+	return tp_add(row->begin_ns, -tp_add(last->begin_ns, last->dur_ns));
+}
+
+/* A sample of a pause is told as one of the step that ends after it. */
+static bool judge_pauses(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
+{
+	const struct tp_overview_proc *proc = found->of;
+	const struct tp_step_row *last = &proc->ledger[proc->n_ledger - 1];
+	const int64_t all_ns = tp_add(tp_add(last->begin_ns, last->dur_ns), -proc->ledger[0].begin_ns);
+	struct tp_advice *advice = &found->advice;
+	int64_t pause_ns = 0;
+	uint32_t n = 0;
+	char a[32], b[32];
+
+	for (uint32_t i = 1; i < proc->n_ledger; i++) {
+		const int64_t ns = pause_before(proc, i);
+
+		if (ns <= 0)
+			continue;
+		pause_ns = tp_add(pause_ns, ns);
+		n++;
+	}
+	if (n < PAUSES_LEAST || all_ns <= 0)
+		return false;
+	found->each_ns = pause_ns / n;
+	advice->percent = tp_advice_percent(pause_ns, all_ns);
+	snprintf(advice->evidence, sizeof(advice->evidence), "up to %s of the run is between epochs, in no step: "
+		 "%" PRIu32 " times %s", tp_show_percent(a, (double)pause_ns, (double)all_ns), n,
+		 tp_show_ns(b, found->each_ns));
+	tell_where(steps, choose_first, steps, found);
+	snprintf(advice->todo, sizeof(advice->todo), "an evaluation, checkpoints, shuffling? less often, on fewer "
+		 "samples, or beside the training");
 	return true;
 }
 
@@ -159,8 +206,9 @@ static bool says_more(const struct tp_overview *overview, const struct tp_rhythm
 void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm)
 {
 	static bool (*const judge[TP_RHYTHM_N])(const struct tp_rhythm_steps *, struct tp_rhythm_found *) = {
-		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PERIOD] = tp_rhythm_judge_period,
-		[TP_RHYTHM_TREND] = tp_rhythm_judge_trend, [TP_RHYTHM_STALLS] = judge_stalls,
+		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PAUSES] = judge_pauses,
+		[TP_RHYTHM_PERIOD] = tp_rhythm_judge_period, [TP_RHYTHM_TREND] = tp_rhythm_judge_trend,
+		[TP_RHYTHM_STALLS] = judge_stalls,
 	};
 
 	memset(rhythm, 0, sizeof(*rhythm));
@@ -193,6 +241,11 @@ bool tp_rhythm_take(const struct tp_rhythm_found *found, struct tp_advice *advic
 bool tp_advice_epochs(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	return tp_rhythm_take(&facts->rhythm->found[TP_RHYTHM_EPOCHS], advice);
+}
+
+bool tp_advice_pauses(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	return tp_rhythm_take(&facts->rhythm->found[TP_RHYTHM_PAUSES], advice);
 }
 
 /* Not where other rules say when they come, nor where a core was waited for: a step may stand anywhere. */
