@@ -40,6 +40,7 @@ steps()
 steps plain       '6,6 batches 1 source 1'
 steps iterable    '6,6 batches 1 source 1'
 steps persistent  '6,6,6 batches 1 source 1'
+steps same_address '6,6 batches 1 source 1'
 steps sanity      '6,6 batches 1 source 1'
 steps twins       '6,6 batches 2 source 1'
 steps critic      '12 batches 1 source 1'

@@ -72,6 +72,18 @@ def persistent():
         evaluate(model, held_out)
 
 
+def same_address():
+    """A long evaluation by a loader whose sampler has the address of the training one's."""
+    model, optimizer = make()
+    order = [list(range(i, i + 4)) for i in range(0, 24, 4)]
+    for _ in range(2):
+        for batch in DataLoader(DATA, batch_sampler=order):
+            train(model, optimizer, batch)
+        order *= 10
+        evaluate(model, DataLoader(DATA, batch_sampler=order))
+        del order[6:]
+
+
 def sanity():
     """An evaluation cut short before the first step, as some trainers do; one inside an epoch."""
     model, optimizer = make()

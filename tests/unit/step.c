@@ -156,6 +156,8 @@ Test(step, falls_back_when_the_optimizer_stops)
 		{"and stops again, later than the batches that it may have accumulated",
 		 "a! O1 {20 a } O1 {170 a }", "^ o1 l8 {11 l1 } o1 l160 {9 l1 }"},
 		{"so many are not accumulated", "a! O1 {4000 a } O1 {16390 a }", "^ o1 l8 {3991 l1 } o1 l16384 {5 l1 }"},
+		{"an evaluation by a loader that has the address of the one that trains",
+		 "a! O1 {9 a O1 } a. a@ {99 a } a. a! O1 {9 a O1 } a.", "^ {10 o1 } | {10 o1 }"},
 		{"an evaluation's are not", "a! O1 {3 a O1 } b! {999 b } b. {3 a O1 } {2010 a }", "^ {7 o1 } l2002 {7 l1 }"},
 	};
 

@@ -4,7 +4,8 @@
  *
  * A script is words:
  *	a! a a.		loader a: first call of a pass, a further batch, the call that ends it
- *			(no batch); a? is that call where nobody can tell that it brought none
+ *			(no batch); a? is that call where nobody can tell that it brought none;
+ *			a@ is a! where no gradients are computed
  *	O1 Z1		optimizer 1: step(), zero_grad()
  *	(1 )1		begin and end of step() of optimizer 1, with other words between
  *	<a >a		begin and end of a call of loader a
@@ -97,10 +98,10 @@ static inline void *play_on_thread(void *word)
 	return NULL;
 }
 
-static inline void begin_loader(char name, bool is_first)
+static inline void begin_loader(char name, enum tp_step_call call)
 {
 	begun_loader = now_ticks += GAP;
-	tp_step_loader_begin((uint64_t)name, is_first, now_ticks);
+	tp_step_loader_begin((uint64_t)name, call, now_ticks);
 }
 
 static inline void end_loader(char name, enum tp_step_got got)
@@ -139,7 +140,7 @@ static inline void play_word(const char *word)
 		tp_step_zero_grad_end(who, now_ticks);
 		break;
 	case '<':
-		begin_loader(word[1], false);
+		begin_loader(word[1], TP_STEP_CALL_FURTHER);
 		outer_loader = begun_loader;
 		break;
 	case '>':
@@ -155,7 +156,9 @@ static inline void play_word(const char *word)
 		tp_step_clock(now_ticks);
 		break;
 	default:
-		begin_loader(word[0], word[1] == '!');
+		begin_loader(word[0], word[1] == '!' ? TP_STEP_CALL_FIRST :
+				      word[1] == '@' ? TP_STEP_CALL_NO_GRAD :
+						       TP_STEP_CALL_FURTHER);
 		end_loader(word[0], word[1] == '.' ? TP_STEP_GOT_NONE :
 				    word[1] == '?' ? TP_STEP_GOT_UNKNOWN :
 						     TP_STEP_GOT_BATCH);

@@ -180,6 +180,13 @@ void tp_passes_forget_step(struct tp_passes *passes)
 	passes->last = NULL;
 }
 
+uint64_t tp_passes_later(const struct tp_passes *passes, uint64_t a, uint64_t b)
+{
+	const struct tp_pass *one = find(passes, a), *other = find(passes, b);
+
+	return other && (!one || other->used > one->used) ? b : a;
+}
+
 void tp_passes_announce(struct tp_passes *passes)
 {
 	if (!passes->last)

@@ -55,6 +55,9 @@ bool tp_passes_step(struct tp_passes *passes, uint64_t *new_pass);
 /* The step in progress starts anew: calls so far were no part of it. */
 void tp_passes_forget_step(struct tp_passes *passes);
 
+/* Which of two was called later; neither: the first. */
+uint64_t tp_passes_later(const struct tp_passes *passes, uint64_t a, uint64_t b);
+
 /* The last call's pass begins no epoch any more: the caller began one on other grounds. */
 void tp_passes_announce(struct tp_passes *passes);
 

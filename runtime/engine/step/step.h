@@ -73,11 +73,17 @@ enum tp_step_got {
 	TP_STEP_GOT_UNKNOWN = 2,
 };
 
+enum tp_step_call {
+	TP_STEP_CALL_FURTHER,
+	TP_STEP_CALL_FIRST,	/* it fetches the first batch of a pass, */
+	TP_STEP_CALL_NO_GRAD,	/* and no gradients are computed there */
+};
+
 /*
- * loader: identity of the loader (stable over its passes); 0: not known (then no epochs).
- * is_first: this call fetches the first batch of a pass.
+ * loader: identity of the loader (stable over its passes); 0: not known (then no epochs). One that is made
+ * anew may have that of one that is gone: a pass without gradients is one over another loader.
  */
-void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now);
+void tp_step_loader_begin(uint64_t loader, enum tp_step_call call, uint64_t now);
 void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_step_got got);
 
 /* Any user range that is none of the above ended. */

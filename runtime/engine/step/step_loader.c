@@ -68,8 +68,21 @@ static void consider_loader(struct tp_step_tells *tells, uint64_t loader, uint64
 	}
 }
 
-void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
+/* What passes know it by. */
+static uint64_t find_pass(uint64_t loader, enum tp_step_call call)
 {
+	const uint64_t pass = loader << 1;
+
+	if (!loader)
+		return 0;
+	if (call == TP_STEP_CALL_FURTHER)
+		return tp_passes_later(&st->passes, pass, pass | 1);
+	return pass | (call == TP_STEP_CALL_NO_GRAD);
+}
+
+void tp_step_loader_begin(uint64_t loader, enum tp_step_call call, uint64_t now)
+{
+	const bool is_first = call != TP_STEP_CALL_FURTHER;
 	struct tp_step_tells tells = {.n = 0};
 
 	if (tp_step_self.optimizer_begin || (tp_step_self.loader_begin && tp_step_self.loader != loader))
@@ -77,6 +90,7 @@ void tp_step_loader_begin(uint64_t loader, bool is_first, uint64_t now)
 	tp_step_self.loader_begin = now;
 	tp_step_self.loader = loader;
 	tp_spin_lock(&st->lock);
+	tp_step_self.pass = loader = find_pass(loader, call);
 	st->has_events = true;
 	if (st->source == TP_STEP_LOADER && is_next_round(loader) && !is_first)
 		tp_step_end(&tells, now, 0);
@@ -100,6 +114,7 @@ void tp_step_loader_end(uint64_t loader, uint64_t begin, uint64_t now, enum tp_s
 	if (tp_step_self.loader_begin != begin)
 		return;
 	tp_step_self.loader_begin = 0;
+	loader = tp_step_self.pass;
 	tp_spin_lock(&st->lock);
 	if (loader && got == TP_STEP_GOT_NONE)
 		tp_passes_end(&st->passes, loader);

@@ -55,6 +55,7 @@ extern struct tp_step_state tp_step_state __attribute__((visibility("hidden")));
 struct tp_step_self {
 	uint64_t optimizer_begin, loader_begin;	/* 0: not inside */
 	uint64_t optimizer, loader;		/* identities of the outermost */
+	uint64_t pass;				/* of that loader, see passes.h */
 	uint8_t is_counted;			/* loader times: 0 not known yet, 1 no, 2 yes */
 };
 extern __thread struct tp_step_self tp_step_self

@@ -50,6 +50,7 @@ static const struct symbol cpu_symbols[] = {
 	SYMBOL(group_name, false, "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev"),
 	SYMBOL(group_name_old, false, "_ZNK4c10d12ProcessGroup12getGroupNameEv"),
 	SYMBOL(is_profiled, false, "_ZN5torch8profiler4impl15profilerEnabledEv"),
+	SYMBOL(has_gradients, false, "_ZN3c108GradMode10is_enabledEv"),
 	SYMBOL(group_desc, false, "_ZNK4c10d12ProcessGroup12getGroupDescB5cxx11Ev"),
 };
 

@@ -64,6 +64,7 @@ struct tp_torch_abi {
 	const void *(*group_name_old)(const void *group);
 	const void *(*group_desc)(const void *group);	/* NULL: this torch has none */
 	bool (*is_profiled)(void);	/* a profiler of torch's is on; NULL: this torch does not tell */
+	bool (*has_gradients)(void);	/* of what this thread computes; NULL: this torch does not tell */
 	const void *undefined;	/* the TensorImpl of all undefined tensors */
 };
 

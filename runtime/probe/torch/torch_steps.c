@@ -76,6 +76,14 @@ static void note_dataset(void)
 		tp_facts_add("dataset", text);
 }
 
+static enum tp_step_call find_call(int32_t n_yielded)
+{
+	if (n_yielded)
+		return TP_STEP_CALL_FURTHER;
+	return tp_torch.abi.has_gradients && !tp_torch.abi.has_gradients() ? TP_STEP_CALL_NO_GRAD
+									   : TP_STEP_CALL_FIRST;
+}
+
 static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_bytes)
 {
 	if (span->source != TP_TORCH_SOURCE_OTHER) {
@@ -95,7 +103,7 @@ static void tell_begin(struct tp_torch_span *span, const char *text, uint32_t n_
 		span->who = tp_pyframe_loader(&span->n_yielded);
 		if (span->n_yielded == 0)
 			note_dataset();
-		tp_step_loader_begin(span->who, span->n_yielded == 0, span->begin);
+		tp_step_loader_begin(span->who, find_call(span->n_yielded), span->begin);
 		break;
 	case TP_TORCH_SOURCE_OTHER:
 		break;
