@@ -44,7 +44,7 @@ RULES = {
     "periodic": "every-n-steps", "stalls": "slow-steps", "small-operators": "small-operators",
     "optimizer": "small-operators|optimizer", "hot-line": "hot-line|recomputed-constants",
     "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",
-    "threads": "too-many-threads", "cores": "waits-for-cores", "recompilation": "recompilation",
+    "threads": "too-many-threads", "cores": "waits-for-cores", "few-threads": "too-few-threads", "recompilation": "recompilation",
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
     "step-growth": "step-growth", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
     "communication": "communication|small-buckets|many-collectives",

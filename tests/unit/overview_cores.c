@@ -246,6 +246,67 @@ Test(overview_cores, sees_that_others_have_the_cores)
 	}
 }
 
+/* In each step ten products of 9 ms, or so many shorter operators. */
+static void add_products(const char *name, uint32_t n, int64_t ns)
+{
+	add_two_lines();
+	for (int64_t i = 0; i < STEPS * n; i++)
+		add(TP_REC_OP, name, i * 100 * MS / n + 1, i * 100 * MS / n + 1 + ns);
+}
+
+Test(overview_cores, sees_that_one_thread_computes_beside_idle_cores)
+{
+	static const struct {
+		const char *what;
+		uint32_t cores, cpu, other_cpu, workers_cpu;
+		const char *operator;
+		uint32_t n;
+		int64_t ns;
+		bool is_told, has_device;
+	} row[] = {
+		{"one of four", 4, 96, 3, 0, "aten::addmm", 10, 9 * MS, true, false},
+		{"convolutions", 2, 80, 0, 0, "aten::convolution_backward", 10, 9 * MS, true, false},
+		{"the only core", 1, 64, 0, 0, "aten::mm", 10, 9 * MS, false, false},
+		{"it sleeps at times", 4, 74, 0, 0, "aten::mm", 10, 9 * MS, false, false},
+		{"threads help it", 4, 90, 10, 0, "aten::mm", 10, 9 * MS, false, false},
+		{"workers run", 2, 80, 0, 26, "aten::mm", 10, 9 * MS, false, false},
+		{"short products", 4, 96, 3, 0, "aten::mm", 300, 299000, false, false},
+		{"long enough", 4, 96, 3, 0, "aten::mm", 300, 301000, true, false},
+		{"few products", 4, 96, 3, 0, "aten::mm", 10, 2500000, false, false},
+		{"no products", 4, 96, 3, 0, "aten::sort", 10, 9 * MS, false, false},
+		{"with a device", 4, 96, 3, 0, "aten::mm", 10, 9 * MS, false, true},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		set_up();
+		n_cores = row[i].cores;
+		add_products(row[i].operator, row[i].n, row[i].ns);
+		proc->n_devices = row[i].has_device;
+		add_threads(row[i].cpu, 0, 1, row[i].other_cpu, 0);
+		if (row[i].workers_cpu)
+			add_proc(true, row[i].workers_cpu, 0, 0);
+		text = print();
+		cr_expect_eq(strstr(text, "\n  too-few-threads") != NULL, row[i].is_told, "%s: %s", row[i].what, text);
+		cr_expect(i || strstr(text, "1.0 of 4 cores are used, by one thread a rank: products of matrices and "
+					    "convolutions are 90.0 % of a step"), "%s", text);
+	}
+}
+
+/* Each of two ranks has half of the cores that are idle. */
+Test(overview_cores, divides_idle_cores_by_ranks)
+{
+	for (uint32_t cores = 3; cores <= 4; cores++) {
+		set_up();
+		n_cores = cores;
+		add_products("aten::mm", 10, 5 * MS);
+		add_threads(95, 0, 0, 0, 0);
+		add_proc(false, 47, 0, 0);
+		expect_rules(print(), (const char *[]){cores == 4 ? "too-few-threads" : NULL, NULL});
+	}
+}
+
 /* ---- workers ---- */
 
 /* The training thread and a worker, as in add_threads(), and how busy the two cores were. */

@@ -60,6 +60,27 @@ const struct tp_thread_time *tp_thread_times_trainer(const struct tp_thread_time
 	return NULL;
 }
 
+struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struct tp_proc *proc)
+{
+	struct tp_cores_use use = {0, 0, 0};
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *other = run->proc[i];
+		struct tp_thread_times times;
+
+		if (other->is_past || strcmp(other->host, proc->host) ||
+		    memcmp(other->boot_id, proc->boot_id, sizeof(proc->boot_id)) ||
+		    !tp_thread_times_of(run, other, &times) || times.wall_ns <= 0)
+			continue;
+		use.taken += (double)times.cpu_ns / (double)times.wall_ns;
+		if (other->worker)
+			continue;
+		use.wanted += (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
+		use.n_ranks++;
+	}
+	return use;
+}
+
 double tp_thread_times_waiting(const struct tp_run *run)
 {
 	double most = 0;

@@ -43,6 +43,16 @@ bool tp_thread_times_of(const struct tp_run *run, const struct tp_proc *proc,
 const struct tp_thread_time *tp_thread_times_trainer(const struct tp_thread_times *times,
 						     const struct tp_proc *proc);
 
+/* What the processes of a run on one machine want of its cores, and what they have. */
+struct tp_cores_use {
+	uint32_t n_ranks;
+	double wanted;	/* cores: by threads of ranks that are ready to run */
+	double taken;	/* cores: by these and by workers */
+};
+
+/* Of those on the machine of `proc`, that one included; without earlier starts. */
+struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struct tp_proc *proc);
+
 /* How long the threads that train waited for a core, in percent of the time: of the process where it is most,
  * workers left out. 0: not known. */
 double tp_thread_times_waiting(const struct tp_run *run);

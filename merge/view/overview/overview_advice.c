@@ -78,6 +78,7 @@ static const struct rule {
     {"too-many-threads", 15, tp_advice_threads, false},
     {"busy-workers", 15, tp_advice_workers, false},
     {"waits-for-cores", 33, tp_advice_cores, false},
+    {"too-few-threads", 20, tp_advice_few_threads, false},
     {"interpreter-lock", 10, tp_advice_lock, false},
     {"double-precision", 15, tp_advice_double, false},
     {"evaluation", 20, tp_advice_evaluation, false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_cores.c - advice of the overview on who waits for a core: too many threads, workers, other
- * programs
+ * programs; and on cores that nobody uses
  *
  * By the processor time of threads (thread_times.h), which other programs of the machine do not
  * change: they make threads wait, and no thread more.
@@ -24,6 +24,10 @@ enum {
 	FULL_PERCENT = 85,	/* so far, */
 	SAME_PERCENT = 115,	/* and no further, or each has cores of its own */
 	TAKEN_PERCENT = 70,	/* of the cores: if the run has less, others have the rest */
+	IDLE_PERCENT = 65,	/* of the cores: if the run has no more, others are idle. One computes: */
+	ALONE_PERCENT = 75,	/* it runs so much of the time, */
+	HELPED_PERCENT = 10,	/* others of its process that part of what it does, */
+	LONG_NS = 300000,	/* and a product of matrices takes so long that several would divide it */
 };
 
 typedef bool judge_proc(const struct tp_advice_facts *facts, const struct tp_proc *proc,
@@ -46,38 +50,10 @@ static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, s
 	return true;
 }
 
-/* What the processes of a run on one machine want of its cores, and what they have. */
-struct use {
-	uint32_t n_ranks;
-	double wanted;	/* by threads of ranks that are ready to run */
-	double taken;	/* by these and by workers */
-};
-
-static struct use use_beside(const struct tp_run *run, const struct tp_proc *proc)
-{
-	struct use use = {0, 0, 0};
-
-	for (uint32_t i = 0; i < run->n_procs; i++) {
-		const struct tp_proc *other = run->proc[i];
-		struct tp_thread_times times;
-
-		if (other->is_past || strcmp(other->host, proc->host) ||
-		    memcmp(other->boot_id, proc->boot_id, sizeof(proc->boot_id)) ||
-		    !tp_thread_times_of(run, other, &times) || times.wall_ns <= 0)
-			continue;
-		use.taken += (double)times.cpu_ns / (double)times.wall_ns;
-		if (other->worker)
-			continue;
-		use.wanted += (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
-		use.n_ranks++;
-	}
-	return use;
-}
-
 /* ---- too many threads ---- */
 
 /* Several ranks that fill the same cores. */
-static bool are_ranks_too_many(const struct use *use, uint32_t cores)
+static bool are_ranks_too_many(const struct tp_cores_use *use, uint32_t cores)
 {
 	return use->n_ranks > 1 && use->wanted * 100 >= (double)cores * WANTED_OF_RANKS &&
 	       use->taken * 100 >= (double)cores * FULL_PERCENT &&
@@ -102,11 +78,11 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 		return false;
 	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
 	if (wanted * 100 < (double)times.cores * least) {
-		struct use use;
+		struct tp_cores_use use;
 
 		if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
 			return false;
-		use = use_beside(facts->run, proc);
+		use = tp_thread_times_beside(facts->run, proc);
 		if (!are_ranks_too_many(&use, times.cores))
 			return false;
 		wanted = use.wanted;
@@ -135,6 +111,70 @@ bool tp_advice_threads(struct tp_advice_facts *facts, struct tp_advice *advice)
 		return false;
 	facts->is_short_of_cores = true;
 	return true;
+}
+
+/* ---- too few threads ---- */
+
+static bool is_product(const char *name)
+{
+	static const char *const products[] = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm",
+					       "aten::linear", "aten::mkldnn_linear"};
+	bool is_any = strstr(name, "conv") != NULL;
+
+	for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++)
+		is_any |= !strcmp(name, products[i]);
+	return is_any;
+}
+
+/* In products of matrices and convolutions that take long. */
+static int64_t time_in_products(const struct tp_overview *overview)
+{
+	const uint32_t n_rows = tp_names_count(overview->names);
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n_rows && i < overview->cap_rows; i++) {
+		const struct tp_overview_row *row = &overview->row[i];
+
+		if (row->calls && row->self_ns / LONG_NS >= (int64_t)row->calls &&
+		    is_product(tp_names_at(overview->names, i)->bytes))
+			sum = tp_add(sum, row->self_ns);
+	}
+	return sum;
+}
+
+static bool judge_few(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+		      struct tp_advice *advice)
+{
+	const struct tp_thread_time *trainer;
+	struct tp_thread_times times;
+	struct tp_cores_use use;
+	double products, cores;
+	char a[32];
+
+	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
+		return false;
+	trainer = tp_thread_times_trainer(&times, proc);
+	if (!trainer || tp_advice_percent(trainer->cpu_ns, times.wall_ns) < ALONE_PERCENT ||
+	    tp_advice_percent(times.cpu_ns - trainer->cpu_ns, trainer->cpu_ns) >= HELPED_PERCENT)
+		return false;
+	use = tp_thread_times_beside(facts->run, proc);
+	if (use.taken * 100 > (double)times.cores * IDLE_PERCENT)
+		return false;
+	products = tp_advice_percent(time_in_products(facts->overview), facts->sums->all_ns);
+	/* Each of the ranks has as many. */
+	cores = ((double)times.cores - use.taken) / use.n_ranks + 1;
+	advice->percent = products - products / cores;
+	snprintf(advice->evidence, sizeof(advice->evidence), "%.1f of %" PRIu32 " cores are used, by one thread a rank: "
+		 "products of matrices and convolutions are %s of a step, and could be divided", use.taken, times.cores,
+		 tp_show_percent(a, products, 100));
+	snprintf(advice->todo, sizeof(advice->todo), "OMP_NUM_THREADS (torchrun sets it to 1) or torch.set_num_threads(): "
+		 "the cores, divided by the ranks of the machine");
+	return true;
+}
+
+bool tp_advice_few_threads(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	return !tp_advice_has_devices(facts->run) && find_worst(facts, judge_few, advice);
 }
 
 /* ---- workers that take the cores ---- */
@@ -199,7 +239,7 @@ static bool judge_others(const struct tp_advice_facts *facts, const struct tp_pr
 	const bool is_idle = cores->n && !tp_cores_are_full(cores);
 	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
-	struct use use;
+	struct tp_cores_use use;
 	char a[32];
 
 	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
@@ -208,7 +248,7 @@ static bool judge_others(const struct tp_advice_facts *facts, const struct tp_pr
 	advice->percent = trainer ? tp_advice_percent(trainer->wait_ns, times.wall_ns) : 0;
 	if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
 		return false;
-	use = use_beside(facts->run, proc);
+	use = tp_thread_times_beside(facts->run, proc);
 	if (use.taken * 100 >= (double)times.cores * TAKEN_PERCENT)
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
