@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """train_gpt.py - trains a small character-level GPT on the sources of Python's library
 
-usage: train_gpt.py [--steps N] [--epochs N] [--workers N] [--size small|tiny] [--seed N]
+usage: train_gpt.py [--steps N] [--epochs N] [--workers N] [--size small|tiny] [--seed N] [--threads N]
 
 An ordinary training script: it knows nothing of any profiler. AdamW, a DataLoader with worker
 processes, two epochs, an evaluation after each. What it prints depends on the seed and the
@@ -116,11 +116,11 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="of torch")
     args = parser.parse_args()
     layers, heads, width, context, batch = SIZES[args.size]
     torch.manual_seed(args.seed)
-    # So small a model is quickest on one thread, and its loss then the same on every machine.
-    torch.set_num_threads(1)
+    torch.set_num_threads(args.threads)
 
     text = read_text()
     symbols = sorted(set(text))

@@ -50,7 +50,7 @@ struct tp_cores_use {
 	double taken;	/* cores: by these and by workers */
 };
 
-/* Of those on the machine of `proc`, that one included; without earlier starts. */
+/* Of those on the machine of `proc`; without earlier starts. */
 struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struct tp_proc *proc);
 
 /* How long the threads that train waited for a core, in percent of the time: of the process where it is most,

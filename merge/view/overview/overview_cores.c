@@ -39,15 +39,25 @@ static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, s
 	struct tp_advice most = {.percent = -1}, one;
 
 	for (uint32_t i = 0; i < facts->run->n_procs; i++) {
+		const struct tp_proc *proc = facts->run->proc[i];
+
 		one = (struct tp_advice){.rule = advice->rule};
-		if (!facts->run->proc[i]->worker && judge(facts, facts->run->proc[i], &one) &&
-		    one.percent > most.percent)
+		if (!proc->worker && !proc->is_past && judge(facts, proc, &one) && one.percent > most.percent)
 			most = one;
 	}
 	if (most.percent < 0)
 		return false;
 	*advice = most;
 	return true;
+}
+
+/* Its training thread; NULL: nothing is known of its threads. */
+static const struct tp_thread_time *find_trainer(const struct tp_advice_facts *facts, const struct tp_proc *proc,
+						 struct tp_thread_times *times)
+{
+	if (!tp_thread_times_of(facts->run, proc, times) || times->wall_ns <= 0)
+		return NULL;
+	return tp_thread_times_trainer(times, proc);
 }
 
 /* ---- too many threads ---- */
@@ -69,13 +79,11 @@ static bool judge_threads(const struct tp_advice_facts *facts, const struct tp_p
 	double wanted;
 	int least;
 
-	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
-		return false;
-	trainer = tp_thread_times_trainer(&times, proc);
-	wanted = (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
-	least = times.cores > 1 ? WANTED_PERCENT : WANTED_OF_ONE;
+	trainer = find_trainer(facts, proc, &times);
 	if (!trainer)
 		return false;
+	wanted = (double)tp_add(times.cpu_ns, times.wait_ns) / (double)times.wall_ns;
+	least = times.cores > 1 ? WANTED_PERCENT : WANTED_OF_ONE;
 	advice->percent = tp_advice_percent(trainer->wait_ns, times.wall_ns);
 	if (wanted * 100 < (double)times.cores * least) {
 		struct tp_cores_use use;
@@ -151,9 +159,7 @@ static bool judge_few(const struct tp_advice_facts *facts, const struct tp_proc 
 	double products, cores;
 	char a[32];
 
-	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
-		return false;
-	trainer = tp_thread_times_trainer(&times, proc);
+	trainer = find_trainer(facts, proc, &times);
 	if (!trainer || tp_advice_percent(trainer->cpu_ns, times.wall_ns) < ALONE_PERCENT ||
 	    tp_advice_percent(times.cpu_ns - trainer->cpu_ns, trainer->cpu_ns) >= HELPED_PERCENT)
 		return false;
@@ -202,10 +208,8 @@ static bool judge_workers(const struct tp_advice_facts *facts, const struct tp_p
 	int64_t cost_ns;
 	char a[32];
 
-	if (!cpu_ns || !tp_thread_times_of(facts->run, proc, &times))
-		return false;
-	trainer = tp_thread_times_trainer(&times, proc);
-	if (!trainer)
+	trainer = find_trainer(facts, proc, &times);
+	if (!cpu_ns || !trainer)
 		return false;
 	cost_ns = trainer->wait_ns < cpu_ns ? trainer->wait_ns : cpu_ns;
 	advice->percent = tp_advice_percent(cost_ns, times.wall_ns);
@@ -242,9 +246,7 @@ static bool judge_others(const struct tp_advice_facts *facts, const struct tp_pr
 	struct tp_cores_use use;
 	char a[32];
 
-	if (!tp_thread_times_of(facts->run, proc, &times) || times.wall_ns <= 0)
-		return false;
-	trainer = tp_thread_times_trainer(&times, proc);
+	trainer = find_trainer(facts, proc, &times);
 	advice->percent = trainer ? tp_advice_percent(trainer->wait_ns, times.wall_ns) : 0;
 	if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
 		return false;

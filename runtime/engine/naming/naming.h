@@ -65,10 +65,10 @@ int tp_naming_ledger_path(const struct tp_naming *naming, const char *dir, char 
  * for instance, everything stays when overwrite is on, and this process takes another name (said).
  * When the process that owns the ledger is alive (children of multiprocessing without a
  * rank, an evaluation script that the training starts) nothing is removed or refused:
- * add_pid is set and all names of this process carry ".pidN". The same when its owner has
- * written since this process began, which imported torch for longer than a sister's training took,
- * and when the ledger is younger than the program's first fork: its owner was a sister or a child of
- * this process (folds that are trained one after the other). Other -errno: said in one line.
+ * add_pid is set and all names of this process carry ".pidN". The same when it has ended
+ * since this process began (two children, of which one still imports torch), and when the
+ * ledger is younger than the program's first fork: its owner was a sister or a child of this process
+ * (folds that are trained one after the other). Other -errno: said in one line.
  */
 int tp_naming_claim(struct tp_naming *naming, const char *dir, const char *pattern,
 		    bool overwrite, char *ledger_path, uint32_t cap);
