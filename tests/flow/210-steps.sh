@@ -48,6 +48,11 @@ steps in_backward '6,6 batches 1 source 1'
 steps on_thread   '6,6 batches 1 source 1'
 steps no_loader   '12 batches 0 source 1'
 steps one_batch   '12 batches 1 source 1'
+# How long the process had run by then, of all the time that it ran.
+begin=$(date +%s%N)
+train plain TRAINPROF_OVERWRITE=1 "$PYTHON" "$PROGS/loops.py" plain
+age=$(sed -n 's/^#fact age=//p' "$TMP/plain/rank0.steps")
+ok "the age of the process at the first step" test "${age:-0}" -gt 100000000 -a "${age:-0}" -lt $(($(date +%s%N) - begin))
 # Eight batches and the one that made it the source came before.
 steps inference   '15 batches 1 source 3'
 

@@ -223,6 +223,32 @@ Test(view_overview, tells_what_was_different_in_the_slowest_step)
 	expect_has(print(200, false), cpu);
 }
 
+Test(view_overview, says_how_long_the_process_had_run_before)
+{
+	static const struct {
+		const char *started;
+		bool is_past;
+		const char *says;
+	} row[] = {
+		{"age=200000000\n", false, "1.00 s, 300 ms of it recorded; the process had run for 200 ms before\n"},
+		{"age=99000000\n", false, "1.00 s, 300 ms of it recorded\n"},
+		{"age=200000000\n", true, "1.00 s, 300 ms of it recorded\n"},
+		{"age=18446744073709551615\n", false, "1.00 s, 300 ms of it recorded\n"},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct tp_proc *proc;
+
+		fake_init(&fake);
+		n_events = 0;
+		make_rank(0);
+		proc = fake.run.proc[0];
+		proc->started = row[i].started;
+		proc->is_past = row[i].is_past;
+		expect_has(print(100, false), (const char *[]){row[i].says, NULL});
+	}
+}
+
 Test(view_overview, compares_ranks_when_there_are_several)
 {
 	static const char *const wanted[] = {"2 of 2 ranks", "average of 6 recorded steps, all ranks",

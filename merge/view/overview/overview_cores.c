@@ -52,8 +52,8 @@ static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, s
 }
 
 /* Its training thread; NULL: nothing is known of its threads. */
-static const struct tp_thread_time *find_trainer(const struct tp_advice_facts *facts, const struct tp_proc *proc,
-						 struct tp_thread_times *times)
+static const struct tp_thread_time *find_trainer(const struct tp_advice_facts *facts,
+						 const struct tp_proc *proc, struct tp_thread_times *times)
 {
 	if (!tp_thread_times_of(facts->run, proc, times) || times->wall_ns <= 0)
 		return NULL;

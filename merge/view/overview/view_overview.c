@@ -154,6 +154,34 @@ static int64_t recorded_ns(const struct tp_run *run)
 	return sum;
 }
 
+enum { AGE_PART = 10 };
+
+/* How long the rank that came last had run when its training began. 0: not known. */
+static int64_t find_age(const struct tp_run *run)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < run->n_procs; i++) {
+		const struct tp_proc *proc = run->proc[i];
+		const uint64_t age = proc->is_past ? 0 : tp_fact_u64(proc->started, "age", 0);
+
+		most = age > most ? age : most;
+	}
+	return most < INT64_MAX ? (int64_t)most : 0;
+}
+
+/* With what came before it, where that is worth a word. */
+static void print_duration(const struct tp_run *run, int64_t all_ns, int64_t recorded, struct tp_out *out)
+{
+	const int64_t age = find_age(run);
+	char a[32], b[32], c[32], before[96] = "";
+
+	if (age > 0 && age >= all_ns / AGE_PART)
+		snprintf(before, sizeof(before), "; the process had run for %s before", tp_show_ns(c, age));
+	tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration", "%s, %s of it recorded%s", tp_show_ns(a, all_ns),
+		    tp_show_ns(b, recorded), before);
+}
+
 static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,
 			   const struct tp_overview_sums *sums, struct tp_out *out)
 {
@@ -191,8 +219,7 @@ static void print_recorded(const struct tp_run *run, const struct tp_overview *o
 	    tp_show_count(b, run->n_steps > sums->n_steps ? run->n_steps : sums->n_steps),
 	    epochs, windows, tp_show_count(c, overview->n_events));
 	if (last > first && traced >= 0)
-		tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration", "%s, %s of it recorded",
-			    tp_show_ns(a, tp_sub(last, first)), tp_show_ns(b, traced));
+		print_duration(run, tp_sub(last, first), traced, out);
 	if (!overview->n_events)
 		print_nothing(run, out);
 }

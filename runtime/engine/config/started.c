@@ -12,7 +12,9 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/file.h"
+#include "runtime/base/process.h"
 
 enum {
 	PIECE_BYTES = 400,	/* of a value in one line: readers have 640 for a line */
@@ -154,6 +156,21 @@ static void take_command(void)
 		put_value(&started.text, "", "command_is_cut", "1");
 }
 
+/* How long the process has run, in ns. */
+static void take_age(void)
+{
+	const uint64_t start = tp_process_own_start(), now = tp_clock_real_ns();
+	const uint64_t begin = start ? tp_process_start_real_ns(start) : now;
+	struct tp_text out;
+	char age[24];
+
+	if (begin >= now)
+		return;
+	tp_text_init(&out, age, sizeof(age));
+	tp_text_fmt(&out, "%lu", now - begin);
+	put_value(&started.text, "", "age", age);
+}
+
 void tp_started_take(void)
 {
 	char value[VALUE_BYTES];
@@ -161,6 +178,7 @@ void tp_started_take(void)
 	tp_text_init(&started.text, started.bytes, sizeof(started.bytes));
 	__atomic_store_n(&started.end, NULL, __ATOMIC_RELAXED);
 	take_command();
+	take_age();
 	if (getcwd(value, sizeof(value)))
 		put_value(&started.text, "", "cwd", value);
 	for (size_t i = 0; i < sizeof(variable) / sizeof(variable[0]); i++) {

@@ -2,9 +2,9 @@
 /*
  * started.h - how the process was started and how it ended, for its ledger
  *
- * Lines "#fact KEY=VALUE": the command line, the folder, and of the environment what stands in a
- * list of variables that hold no secret. The ledger has them, because each rank has one, also one
- * that is killed before its first window; what META says is not said here.
+ * Lines "#fact KEY=VALUE": the command line, how long the process has run, the folder, and of the
+ * environment what stands in a list of variables that hold no secret. The ledger has them, because
+ * each rank has one, also one that is killed before its first window; what META says is not said here.
  */
 #ifndef TP_ENGINE_STARTED_H
 #define TP_ENGINE_STARTED_H
