@@ -40,11 +40,13 @@ SCHEDULE = "wait=5,warmup=1,active=4,repeat=2"
 LONGEST_S = 300  # of a run, also on a busy machine
 # The rules that name a cause.
 RULES = {
-    "data-loading": "data-loading|busy-workers", "epoch-start": "epoch-start", "between": "between-epochs", "host-code": "host-code",
+    "data-loading": "data-loading|busy-workers", "epoch-start": "epoch-start",
+    "between": "between-epochs", "host-code": "host-code",
     "periodic": "every-n-steps", "stalls": "slow-steps", "small-operators": "small-operators",
     "optimizer": "small-operators|optimizer", "hot-line": "hot-line|recomputed-constants",
     "layout-copies": "layout-copies", "double": "double-precision", "lock": "interpreter-lock",
-    "threads": "too-many-threads", "cores": "waits-for-cores", "few-threads": "too-few-threads", "recompilation": "recompilation",
+    "threads": "too-many-threads", "cores": "waits-for-cores", "few-threads": "too-few-threads",
+    "recompilation": "recompilation",
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
     "step-growth": "step-growth", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
     "communication": "communication|small-buckets|many-collectives",

@@ -49,7 +49,7 @@ static void expect_rule(const char *text, const char *wanted)
 	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-steps",
 					  "between-epochs"};
 
-	for (uint32_t i = 0; i < 5; i++) {
+	for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		bool is_wanted = wanted && !strcmp(wanted, all[i]);
 		char item[64];
 

@@ -70,7 +70,7 @@ struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struc
 
 		if (other->is_past || strcmp(other->host, proc->host) ||
 		    memcmp(other->boot_id, proc->boot_id, sizeof(proc->boot_id)) ||
-		    !tp_thread_times_of(run, other, &times) || times.wall_ns <= 0)
+		    !tp_thread_times_of(run, other, &times))
 			continue;
 		use.taken += (double)times.cpu_ns / (double)times.wall_ns;
 		if (other->worker)
@@ -90,8 +90,7 @@ double tp_thread_times_waiting(const struct tp_run *run)
 		struct tp_thread_times times;
 		double percent;
 
-		if (run->proc[i]->worker || !tp_thread_times_of(run, run->proc[i], &times) ||
-		    times.wall_ns <= 0)
+		if (run->proc[i]->worker || !tp_thread_times_of(run, run->proc[i], &times))
 			continue;
 		trainer = tp_thread_times_trainer(&times, run->proc[i]);
 		percent = trainer ? 100.0 * (double)trainer->wait_ns / (double)times.wall_ns : 0;

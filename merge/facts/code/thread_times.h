@@ -28,7 +28,7 @@ static inline int64_t tp_thread_time_ready(const struct tp_thread_time *thread)
 
 struct tp_thread_times {
 	uint32_t cores;			/* that the process may use */
-	int64_t wall_ns;
+	int64_t wall_ns;		/* more than 0 */
 	int64_t cpu_ns, wait_ns;	/* of all threads */
 	/* Those that ran or waited for a core longest. */
 	struct tp_thread_time thread[TP_THREAD_TIMES_MAX];

@@ -55,9 +55,7 @@ static bool find_worst(const struct tp_advice_facts *facts, judge_proc *judge, s
 static const struct tp_thread_time *find_trainer(const struct tp_advice_facts *facts,
 						 const struct tp_proc *proc, struct tp_thread_times *times)
 {
-	if (!tp_thread_times_of(facts->run, proc, times) || times->wall_ns <= 0)
-		return NULL;
-	return tp_thread_times_trainer(times, proc);
+	return tp_thread_times_of(facts->run, proc, times) ? tp_thread_times_trainer(times, proc) : NULL;
 }
 
 /* ---- too many threads ---- */

@@ -54,7 +54,7 @@ static double thread_ns(const struct tp_run *run, const struct tp_proc *proc, in
 	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
 
-	if (!tp_thread_times_of(run, proc, &times) || times.wall_ns <= 0)
+	if (!tp_thread_times_of(run, proc, &times))
 		return -1;
 	trainer = tp_thread_times_trainer(&times, proc);
 	if (!trainer)
