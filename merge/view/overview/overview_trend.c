@@ -17,9 +17,8 @@ enum {
 	SLOWER_PERCENT = 150,	/* ... and the last one than the first by so much */
 	FEW_RISE = 12,		/* of few parts each rises by one of so many parts of that: what grows with
 				 * the square of the steps rises by a sixth first */
-	JUMPS = 3,		/* so many of the rises between PARTS make */
-	JUMPS_PERCENT = 85,	/* of all: with the square of the steps these are 64, with the cube 78; */
-	FEW_JUMPS_PERCENT = 75,	/* where not each of PARTS is slower: steps differ by chance, too */
+	POINTS = 32,		/* along a run, of which ... */
+	JUMPS = 3,		/* ... so many are jumps, if levels leave half as much as a curve */
 };
 
 static int64_t median_of(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
@@ -49,31 +48,68 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 	       *last / SLOWER_PERCENT >= *first / 100;
 }
 
-/* Steps stand still between few jumps: a program that makes its images, sequences or batches larger. */
-static bool is_in_jumps(const struct tp_rhythm_steps *steps, int64_t percent)
+/* ---- steps that stand still between few jumps: images, sequences or batches are made larger ---- */
+
+/* What is left of the squares of values where their mean is taken off. */
+static double left_by_level(const double *value, uint32_t n)
 {
-	int64_t most[JUMPS] = {0}, first, now, in_jumps = 0;
+	double sum = 0, squares = 0;
 
-	if (steps->n / PARTS < PART_LEAST)
-		return false;
-	now = first = median_of(steps, PARTS, 0);
-	for (uint32_t part = 1; part < PARTS; part++) {
-		const int64_t next = median_of(steps, PARTS, part);
-		int64_t rise = next - now;
-
-		now = next;
-		for (uint32_t i = 0; i < JUMPS; i++)
-			if (rise > most[i]) {
-				const int64_t less = most[i];
-
-				most[i] = rise;
-				rise = less;
-			}
-	}
-	for (uint32_t i = 0; i < JUMPS; i++)
-		in_jumps = tp_add(in_jumps, most[i]);
-	return in_jumps / percent >= (now - first) / 100;
+	for (uint32_t i = 0; i < n; i++)
+		sum += value[i];
+	for (uint32_t i = 0; i < n; i++)
+		squares += (value[i] - sum / n) * (value[i] - sum / n);
+	return squares;
 }
+
+/* The same by so many levels, one after the other, where these are chosen best. */
+static double left_by_levels(const double value[POINTS], uint32_t levels)
+{
+	double left[POINTS + 1], whole;
+
+	for (uint32_t end = 0; end <= POINTS; end++)
+		left[end] = left_by_level(value, end);
+	for (uint32_t level = 1; level < levels; level++)
+		for (uint32_t end = POINTS; end > level; end--)
+			for (uint32_t from = level; from < end; from++) {
+				whole = left[from] + left_by_level(value + from, end - from);
+				if (whole < left[end])
+					left[end] = whole;
+			}
+	return left[POINTS];
+}
+
+/* The same by a parabola: a level, a slope and a bow that have nothing of each other. */
+static double left_by_curve(const double value[POINTS])
+{
+	const double bow = (POINTS * POINTS - 1) / 12.0;
+	double on[2] = {0}, own[2] = {0};
+
+	for (uint32_t i = 0; i < POINTS; i++) {
+		const double x = i - (POINTS - 1) / 2.0;
+		const double part[2] = {x, x * x - bow};
+
+		for (uint32_t k = 0; k < 2; k++) {
+			on[k] += value[i] * part[k];
+			own[k] += part[k] * part[k];
+		}
+	}
+	return left_by_level(value, POINTS) - on[0] * on[0] / own[0] - on[1] * on[1] / own[1];
+}
+
+/* What differs by chance is left by both: so much better, then. */
+static bool is_in_jumps(const struct tp_rhythm_steps *steps)
+{
+	double value[POINTS];
+
+	if (steps->n < POINTS)
+		return false;
+	for (uint32_t i = 0; i < POINTS; i++)
+		value[i] = (double)median_of(steps, POINTS, i);
+	return left_by_levels(value, JUMPS + 1) < left_by_curve(value) / 2;
+}
+
+/* ---- the steps ---- */
 
 bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found)
 {
@@ -82,8 +118,7 @@ bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm
 	char a[32], b[32];
 
 	found->has_few_parts = !find_growth(steps, PARTS, &first, &last);
-	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) ||
-	    is_in_jumps(steps, found->has_few_parts ? FEW_JUMPS_PERCENT : JUMPS_PERCENT))
+	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) || is_in_jumps(steps))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
 	advice->percent = 100.0 - 100.0 * (double)first * steps->n / (double)steps->all_ns;
