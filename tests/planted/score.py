@@ -54,7 +54,7 @@ RULES = {
     "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",
     "anomaly": "anomaly-detection", "profiler": "torch-profiler", "evaluation": "evaluation", "extra-operators": "extra-operators",
     "dense-embedding": "dense-embedding", "one-hot": "one-hot", "decompositions": "matrix-decompositions",
-    "few-blocks": "few-blocks", "tensor-cores": "tensor-cores", "gloo": "gloo",
+    "few-blocks": "few-blocks", "unused-gradients": "unused-gradients", "tensor-cores": "tensor-cores", "gloo": "gloo",
 }
 VERDICTS = ("right", "cause", "elsewhere", "missed", "wrong", "healthy", "false alarm", "recorded", "failed")
 

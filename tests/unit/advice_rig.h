@@ -51,7 +51,8 @@ static inline void expect_rules(const char *text, const char *const *wanted)
 					  "host-memory-growth", "busy-workers", "exposed-copies",
 					  "few-blocks", "throttling", "dense-embedding",
 					  "one-hot", "matrix-decompositions", "torch-profiler",
-					  "waits-for-cores", "too-few-threads", NULL};
+					  "waits-for-cores", "too-few-threads", "unused-gradients",
+					  NULL};
 
 	for (uint32_t i = 0; all[i]; i++) {
 		bool is_wanted = false;

@@ -59,6 +59,52 @@ Test(overview_operators, a_teacher_or_a_recomputation_is_no_evaluation)
 	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
 }
 
+/* In each step line 20 runs ten layers for nothing, line 10 learns by two; of 5 ms each. A frozen layer has
+ * the number of the one after it. */
+static void add_forgotten(bool is_frozen, bool is_used)
+{
+	uint32_t sequence = 1;
+
+	proc->thread[0].torch_id = 1;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		int64_t at = i * 100 * MS;
+
+		for (uint32_t k = 0; k < 12; k++, at += 5 * MS) {
+			add_stack(k < 10 ? 2 : 1, at + 1);
+			add(TP_REC_OP, "aten::linear", at + 2, at + 5 * MS)->link = sequence;
+			sequence += k >= 10 || !is_frozen ? 2 : 0;
+		}
+		for (uint32_t k = 0; k < (is_used ? 12 : 2); k++, at += 2 * MS) {
+			struct tp_event *inner;
+
+			add(TP_REC_OP, TP_NAME_NODE "AddmmBackward0", at, at + 2 * MS);
+			inner = add(TP_REC_OP, "AddmmBackward0", at + 1, at + 2 * MS - 1);
+			inner->link = sequence - 2 * k - 1;
+			inner->flags |= TP_F_BACKWARD;
+			inner->arg = TP_ARG_OP(0, proc->thread[0].torch_id, 0);
+		}
+	}
+}
+
+Test(overview_operators, an_evaluation_with_gradients_is_one_too)
+{
+	const char *text;
+
+	add_forgotten(false, false);
+	text = print();
+	cr_expect(strstr(text, "\n  evaluation          up to 50.0 % of a step runs modules with gradients that no "
+			       "backward pass asks for, 5 times as often as with one"), "%s", text);
+	cr_expect(strstr(text, "me/train.py:20 main\n"), "%s", text);
+	cr_expect(strstr(text, "torch.no_grad(); if the step"), "%s", text);
+	set_up();
+	add_forgotten(true, false);
+	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
+	set_up();
+	add_forgotten(false, true);
+	cr_expect_not(strstr(print(), "\n  evaluation "), "%s", print());
+}
+
 /* In each step line 10 calls it for 60 ms, line 20 something for 30, and an optimizer runs from then on. */
 static void add_extra(const char *name, int64_t optimizer)
 {

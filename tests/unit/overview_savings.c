@@ -5,6 +5,8 @@
  */
 #include "tests/unit/advice_gpu_rig.h"
 
+#include "runtime/trace/torch_names.h"
+
 static void set_up(void)
 {
 	advice_gpu_init();
@@ -211,6 +213,34 @@ Test(overview_savings, sees_matrices_that_are_decomposed_with_a_gradient)
 		cr_expect_eq(strstr(text, share) != NULL, row[i].is_told, "%u: %s", i, text);
 		cr_expect(!row[i].is_told || strstr(text, "train.py:20"), "%u: %s", i, text);
 	}
+}
+
+/* By the line of the forward pass. */
+Test(overview_savings, what_is_decomposed_goes_back_through_it)
+{
+	const char *text;
+
+	proc->thread[0].torch_id = 1;
+	proc->n_devices = 0;
+	add_two_lines();
+	for (uint32_t i = 0; i < STEPS; i++) {
+		struct tp_event *inner;
+		int64_t at = i * 100 * MS;
+
+		add_stack(2, at + 1);
+		add(TP_REC_OP, "aten::linalg_matrix_exp", at + 2, at + 10 * MS + 2)->link = i * 2;
+		add_stack(1, at + 10 * MS + 3);
+		add(TP_REC_OP, "aten::linear", at + 10 * MS + 4, at + 60 * MS - 1)->link = i * 2 + 1;
+		add(TP_REC_OP, TP_NAME_NODE "LinalgMatrixExpBackward0", at + 60 * MS, at + 99 * MS);
+		inner = add(TP_REC_OP, "LinalgMatrixExpBackward0", at + 60 * MS + 2, at + 90 * MS + 2);
+		inner->link = i * 2;
+		inner->flags |= TP_F_BACKWARD;
+		inner->arg = TP_ARG_OP(0, proc->thread[0].torch_id, 0);
+	}
+	text = print();
+	expect_rules(text, (const char *[]){"matrix-decompositions", NULL});
+	cr_expect(strstr(text, "up to 40.0 % of step time decomposes"), "%s", text);
+	cr_expect(strstr(text, "train.py:20"), "%s", text);
 }
 
 /* ---- types ---- */

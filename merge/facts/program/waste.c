@@ -9,6 +9,8 @@
 
 #include "merge/facts/code/sites.h"
 #include "merge/facts/origin/module_origin.h"
+#include "merge/facts/program/learned.h"
+#include "merge/facts/program/unused.h"
 #include "merge/kit/need.h"
 #include "merge/kit/sum.h"
 #include "runtime/base/begins.h"
@@ -23,7 +25,9 @@ enum class {
 	NODE,		/* of the backward pass */
 	ONE_HOT,	/* whoever has numbers of rows needs no products to find them */
 	DENSE,		/* makes a gradient for each row of a table, few of which were used */
-	DECOMPOSED,	/* a matrix, in a time that grows with the cube of its size */
+	DECOMPOSED,	/* a matrix, in a time that grows with the cube of its size, or back from that */
+	ACCUMULATE,	/* a gradient is kept, or added to the one that is kept */
+	ADD,
 };
 
 static const struct {
@@ -45,13 +49,18 @@ static const struct {
 	{"aten::_linalg_svd", DECOMPOSED}, {"aten::_linalg_eigh", DECOMPOSED},
 	{"aten::linalg_eig", DECOMPOSED}, {"aten::linalg_eigvals", DECOMPOSED}, {"aten::linalg_qr", DECOMPOSED},
 	{"aten::linalg_matrix_exp", DECOMPOSED},
-	{"aten::one_hot", ONE_HOT}, {"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, PLAIN},
+	{"LinalgSvdBackward0", DECOMPOSED}, {"LinalgEighBackward0", DECOMPOSED},
+	{"LinalgEigBackward0", DECOMPOSED}, {"LinalgQrBackward0", DECOMPOSED},
+	{"LinalgMatrixExpBackward0", DECOMPOSED},
+	{"aten::one_hot", ONE_HOT}, {"aten::isnan", CHECK}, {TP_NAME_NODE TP_NAME_ACCUMULATE, ACCUMULATE},
+	{"aten::add_", ADD},
 };
 
 enum {
 	OTHERS, NODES,	/* rows of classes */
 	N_CLASSES = sizeof(classes) / sizeof(classes[0]),
 	MADE_OF = 2,	/* operators after ONE_HOT that work on its vectors: a conversion, a product */
+	ZEROED_PART = 8,	/* of steps, at most: a run's first one has none to add to */
 	TIMES_PART = 8,	/* a window may end within a step: so much more, or less, is the same */
 };
 
@@ -72,7 +81,9 @@ struct chain {
 };
 
 struct process {
-	struct chain *chain;	/* by thread */
+	struct chain *chain;		/* by thread */
+	struct tp_unused *unused;	/* the same */
+	struct tp_learned *learned;
 	uint32_t n_threads;
 	int64_t step_end_ns;
 };
@@ -85,7 +96,6 @@ struct tp_waste {
 	uint8_t *row;		/* of classes, plus one, by tp_string.same; 0: not looked at */
 	uint32_t n_names;
 	uint64_t n_checked, n_nodes;
-	uint64_t n_with[N_CLASSES], n_without[N_CLASSES];	/* gradients */
 };
 
 static void begin_waste(void *state, struct tp_facts *facts, const void *params)
@@ -101,6 +111,8 @@ static void begin_waste(void *state, struct tp_facts *facts, const void *params)
 		/* Behind the threads stands the nobody of events without a known one. */
 		waste->proc[i].n_threads = run->proc[i]->n_threads + 1;
 		waste->proc[i].chain = tp_need(waste->proc[i].n_threads, sizeof(struct chain));
+		waste->proc[i].unused = tp_unused_make(waste->proc[i].n_threads);
+		waste->proc[i].learned = tp_learned_make(N_CLASSES);
 	}
 }
 
@@ -108,8 +120,11 @@ static void free_waste(void *state)
 {
 	struct tp_waste *waste = state;
 
-	for (uint32_t i = 0; i < waste->n_procs; i++)
+	for (uint32_t i = 0; i < waste->n_procs; i++) {
+		tp_unused_free(waste->proc[i].unused);
+		tp_learned_free(waste->proc[i].learned);
 		free(waste->proc[i].chain);
+	}
 	free(waste->proc);
 	free(waste->row);
 }
@@ -168,19 +183,6 @@ static void follow_chain(struct tp_waste *waste, struct chain *chain, const stru
 	chain->ns = tp_sub(event->end_ns, event->begin_ns);
 }
 
-static void count_gradients(struct tp_waste *waste, const struct tp_event *event, uint32_t row)
-{
-	uint32_t tag = tp_sites_now(waste->sites, event);
-
-	(event->link != TP_NO_SEQ ? waste->n_with : waste->n_without)[row]++;
-	if (event->link != TP_NO_SEQ) {
-		tp_sites_charge(waste->sites, tag, TP_SITE_GRAD_CALLS, 1);
-		return;
-	}
-	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD_CALLS, 1);
-	tp_sites_charge(waste->sites, tag, TP_SITE_NO_GRAD, tp_sub(event->end_ns, event->begin_ns));
-}
-
 /* ONE_HOT, or made of one. */
 static bool take_one_hot(struct tp_waste *waste, struct chain *chain, const struct tp_event *event,
 			 enum class class)
@@ -220,6 +222,23 @@ static void take_decomposed(struct tp_waste *waste, const struct tp_event *event
 				tp_sub(event->end_ns, event->begin_ns));
 }
 
+/* Nodes of a pass come one after another: whatever else is outermost ends it. */
+static void take_pass(struct tp_waste *waste, struct tp_unused *unused, const struct tp_event *event,
+		      enum class class, bool is_outermost)
+{
+	const uint32_t thread = tp_thread_at(event);
+
+	if (class == ACCUMULATE || class == NODE)
+		tp_unused_node(unused, thread, event, class == ACCUMULATE, is_outermost,
+			       tp_sites_now(waste->sites, event));
+	else if (is_outermost)
+		tp_unused_other(unused, thread, waste->sites);
+	else if (class == ADD)
+		tp_unused_add(unused, thread);
+	else if (event->flags & TP_F_BACKWARD)
+		tp_unused_line(unused, thread, tp_sites_now(waste->sites, event));
+}
+
 static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
@@ -232,16 +251,19 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 
 	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns)
 		return;
+	if (event->flags & TP_F_BACKWARD)
+		tp_learned_node(proc->learned, event);
 	row = row_of(waste, event->name);
 	class = classes[row].class;
 	is_outermost = tp_origins_is_outermost(waste->origins, event);
+	take_pass(waste, proc->unused, event, class, is_outermost);
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
 	take_dense(waste, &proc->chain[at], event, class);
-	if (class == DECOMPOSED) {
+	if (class == DECOMPOSED)
 		take_decomposed(waste, event);
+	if (class >= DECOMPOSED)
 		class = PLAIN;
-	}
 	if (!is_outermost)
 		return;
 	origin = tp_origins_of(waste->origins, event);
@@ -255,7 +277,7 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 		return;
 	}
 	if (class == LEARNED)
-		count_gradients(waste, event, row);
+		tp_learned_layer(proc->learned, event, row, tp_sites_now(waste->sites, event));
 	note_inputs(chain, event, class, outer);
 	if (class == FACTORY && (!chain->is_open || outer != chain->outer))
 		open_chain(chain, outer);
@@ -272,6 +294,8 @@ static void take_step(struct tp_waste *waste, const struct tp_event *event)
 	struct process *proc = &waste->proc[event->proc->at];
 
 	proc->step_end_ns = event->end_ns;
+	tp_unused_step(proc->unused, waste->sites);
+	tp_learned_step(proc->learned, waste->sites);
 	for (uint32_t i = 0; i < proc->n_threads; i++) {
 		close_chain(&proc->chain[i]);
 		proc->chain[i].with_inputs = proc->chain[i].plain = 0;
@@ -292,27 +316,65 @@ void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t
 	*n_nodes = waste->n_nodes;
 }
 
-/* So it is with layers of one name where the same modules are called with and without gradients. */
-static bool is_times(const struct tp_waste *waste, uint32_t row, uint64_t times)
+static void end_waste(void *state)
 {
-	const uint64_t n = waste->n_with[row] * times, is = waste->n_without[row];
+	struct tp_waste *waste = state;
 
-	return is <= n + n / TIMES_PART && is + n / TIMES_PART >= n;
+	for (uint32_t i = 0; i < waste->n_procs; i++) {
+		tp_unused_step(waste->proc[i].unused, waste->sites);
+		tp_learned_step(waste->proc[i].learned, waste->sites);
+	}
 }
 
-uint64_t tp_waste_times(const struct tp_waste *waste)
+static struct tp_learned_calls calls_of(const struct tp_waste *waste, uint32_t row)
 {
-	uint64_t with = 0, without = 0, times;
+	struct tp_learned_calls calls = {0};
 
-	for (uint32_t i = 0; i < N_CLASSES; i++) {
-		with += waste->n_with[i];
-		without += waste->n_without[i];
+	for (uint32_t i = 0; i < waste->n_procs; i++)
+		tp_learned_add(waste->proc[i].learned, row, &calls);
+	return calls;
+}
+
+/* So it is with layers of one name where the same modules are called with and without gradients. */
+static bool is_times(struct tp_learned_calls calls, uint64_t times)
+{
+	const uint64_t n = calls.n_with * times;
+
+	return calls.n_without <= n + n / TIMES_PART && calls.n_without + n / TIMES_PART >= n;
+}
+
+uint64_t tp_waste_times(const struct tp_waste *waste, bool *is_forgotten)
+{
+	struct tp_learned_calls all = {0};
+	uint64_t times;
+
+	for (uint32_t row = 0; row < N_CLASSES; row++) {
+		const struct tp_learned_calls calls = calls_of(waste, row);
+
+		all.n_with += calls.n_with;
+		all.n_without += calls.n_without;
+		all.n_forgotten += calls.n_forgotten;
 	}
-	times = with ? (without + with / 2) / with : 0;
-	for (uint32_t i = 0; times && i < N_CLASSES; i++)
-		if (!is_times(waste, i, times))
+	*is_forgotten = all.n_forgotten > all.n_without / 2;
+	times = all.n_with ? (all.n_without + all.n_with / 2) / all.n_with : 0;
+	for (uint32_t row = 0; times && row < N_CLASSES; row++)
+		if (!is_times(calls_of(waste, row), times))
 			return 0;
 	return times;
+}
+
+bool tp_waste_is_unused(const struct tp_waste *waste)
+{
+	uint64_t with = 0, without = 0;
+
+	for (uint32_t i = 0; i < waste->n_procs; i++) {
+		uint64_t n_with, n_without;
+
+		tp_unused_count(waste->proc[i].unused, &n_with, &n_without);
+		with += n_with;
+		without += n_without;
+	}
+	return without <= with / ZEROED_PART;
 }
 
 const struct tp_fact tp_fact_waste = {
@@ -322,5 +384,6 @@ const struct tp_fact tp_fact_waste = {
 	.is_cut = true,
 	.begin = begin_waste,
 	.event = take_event,
+	.end = end_waste,
 	.free = free_waste,
 };

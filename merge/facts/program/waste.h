@@ -5,8 +5,8 @@
  * gradients of embeddings that are as large as their table, decompositions of matrices
  *
  * Found by the names of outermost operators and their order; what they cost is charged to source
- * lines: figures COPIES, CONSTANTS, ONE_HOT, NO_GRAD, DENSE and DECOMPOSED of sites.h. Of the backward pass
- * only the last two are.
+ * lines: figures COPIES, CONSTANTS, ONE_HOT, DENSE and DECOMPOSED of sites.h, and those of learned.h and
+ * unused.h. Of the backward pass only DENSE and DECOMPOSED are, and what unused.h has.
  *
  * Computed from constants: what follows torch.arange and its like in the same function, called from
  * the same place, as long as no gradient is recorded and no parameter is used, and where nothing came
@@ -29,8 +29,11 @@ extern const struct tp_fact tp_fact_waste;
  * of other operators: torch.autograd's anomaly detection does one of each result of a node. */
 void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t *n_nodes);
 
-/* In steps: how many times as often as with gradients the same layers are called without, by their kinds; 0:
- * they are not the same, or there are none. */
-uint64_t tp_waste_times(const struct tp_waste *waste);
+/* In steps: how many times as often as with a backward pass the same layers are called without (learned.h),
+ * by their kinds; 0: they are not the same, or there are none. Forgotten: most of these record gradients. */
+uint64_t tp_waste_times(const struct tp_waste *waste, bool *is_forgotten);
+
+/* The gradients that unused.h tells of are zeroed in none of the steps. */
+bool tp_waste_is_unused(const struct tp_waste *waste);
 
 #endif

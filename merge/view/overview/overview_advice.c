@@ -87,6 +87,7 @@ static const struct rule {
     {"one-hot", 15, tp_advice_waste, false},
     {"matrix-decompositions", 20, tp_advice_waste, false},
     {"dense-embedding", 15, tp_advice_waste, false},
+    {"unused-gradients", 15, tp_advice_unused, false},
     {"host-code", 10, tp_advice_host_code, false},
     {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},

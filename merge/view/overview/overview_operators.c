@@ -61,10 +61,15 @@ static const struct waste {
 	 "use the numbers as they are: nn.Embedding or weight[numbers] instead of a product, "
 	 "cross_entropy(logits, numbers) instead of one with vectors"},
 	{"matrix-decompositions", TP_SITE_DECOMPOSED, 1,
-	 "decomposes matrices (singular values, eigenvalues, QR, exponentials), without the backward pass",
+	 "decomposes matrices (singular values, eigenvalues, QR, exponentials), and goes back through that",
 	 "power iteration where the largest singular value is enough "
 	 "(torch.nn.utils.parametrizations.spectral_norm), a Cholesky factor or a norm where that serves as "
 	 "well, smaller matrices, or only every n-th step"},
+	{"unused-gradients", TP_SITE_UNUSED, 1,
+	 "computes gradients that no zero_grad() clears, after the last one that is: no optimizer has these "
+	 "parameters, or another one that does not step",
+	 "if they are not to be trained: parameter.requires_grad_(False), or that part of the model under "
+	 "torch.no_grad(); if they are: give them to the optimizer"},
 	/* The optimizer goes over a gradient once at least, which takes as long as to zero it. */
 	{"dense-embedding", TP_SITE_DENSE, 2,
 	 "zeroes a gradient as large as an embedding's whole table, and goes over it in the optimizer: the "
@@ -87,21 +92,30 @@ bool tp_advice_waste(struct tp_advice_facts *facts, struct tp_advice *advice)
 	return true;
 }
 
+/* Of an optimizer that steps less often gradients are zeroed at times. */
+bool tp_advice_unused(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	return tp_waste_is_unused(facts->overview->waste) && tp_advice_waste(facts, advice);
+}
+
 /* Modules that run without gradients many times for each time with them: no step needs that to learn. */
 bool tp_advice_evaluation(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_sites *sites = facts->overview->sites;
-	const uint64_t times = tp_waste_times(facts->overview->waste);
+	bool is_forgotten;
+	const uint64_t times = tp_waste_times(facts->overview->waste, &is_forgotten);
 	char share[32];
 
 	if (facts->is_periodic || times < EVALUATED ||
 	    !judge_figure(facts, TP_SITE_NO_GRAD, 1, advice, share))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
-		 "up to %s of a step runs modules without gradients, %" PRIu64 " times as often as with them: an "
-		 "evaluation, or sampling, in each step", share, times);
-	snprintf(advice->todo, sizeof(advice->todo), "if the step does not need it: every n-th step, or on fewer "
-		 "samples");
+		 "up to %s of a step runs modules %s, %" PRIu64 " times as often as with %s: an "
+		 "evaluation, or sampling, in each step", share,
+		 is_forgotten ? "with gradients that no backward pass asks for" : "without gradients", times,
+		 is_forgotten ? "one" : "them");
+	snprintf(advice->todo, sizeof(advice->todo), "%sif the step does not need it: every n-th step, or on fewer "
+		 "samples", is_forgotten ? "torch.no_grad(); " : "");
 	tp_sites_apart(sites, TP_SITE_NO_GRAD_CALLS, TP_SITE_GRAD_CALLS, advice->place,
 		       sizeof(advice->place));
 	return true;
