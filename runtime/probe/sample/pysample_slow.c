@@ -172,11 +172,11 @@ static uint32_t least_shared(uint32_t n)
 	return n - (n < SHARED_PART ? 1 : n / SHARED_PART);
 }
 
-/* The innermost of that part that lies between these depths; NULL: none. */
+/* The innermost of that part that is in so many samples and lies between these depths; NULL: none. */
 static const struct tp_slow_function *
-find_innermost(const struct tp_slow *slow, enum tp_slow_part part, uint32_t above, uint32_t below)
+find_innermost(const struct tp_slow *slow, enum tp_slow_part part, uint32_t least, uint32_t above,
+	       uint32_t below)
 {
-	const uint32_t least = least_shared(slow->n_samples);
 	const struct tp_slow_function *found = NULL;
 
 	for (uint32_t i = 0; i < slow->n_functions; i++) {
@@ -187,6 +187,16 @@ find_innermost(const struct tp_slow *slow, enum tp_slow_part part, uint32_t abov
 			found = it;
 	}
 	return found;
+}
+
+/* Where the samples share no more than the outermost function of the user's, those that most have. */
+static uint32_t least_own(const struct tp_slow *slow)
+{
+	const uint32_t least = least_shared(slow->n_samples);
+	const struct tp_slow_function *found = find_innermost(slow, TP_SLOW_OWN, least, 0, UINT32_MAX);
+
+	return found && find_innermost(slow, TP_SLOW_OWN, least, 0, found->depth) ? least
+										   : slow->n_samples / 2 + 1;
 }
 
 static void put_between(struct tp_text *out)
@@ -205,18 +215,19 @@ bool tp_slow_tell(const struct tp_slow *slow, uint32_t most, tp_slow_name *name,
 {
 	const struct tp_slow_function *told[TP_SLOW_TOLD], *inside;
 	const bool is_garbage = slow->n_collecting >= slow->n_samples - slow->n_samples / 2;
+	const uint32_t least = least_own(slow), shared = least_shared(slow->n_samples);
 	uint32_t n = 0, below = UINT32_MAX;
 
 	if (slow->n_samples < TP_SLOW_SAMPLES)
 		return false;
-	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_innermost(slow, TP_SLOW_OWN, 0, below)))
+	while (n < most && n < TP_SLOW_TOLD && (told[n] = find_innermost(slow, TP_SLOW_OWN, least, 0, below)))
 		below = told[n++]->depth;
 	for (uint32_t i = n; i-- > 0;)
 		put_next(out, told[i], name);
-	inside = find_innermost(slow, TP_SLOW_DOING, n ? told[0]->depth : 0, UINT32_MAX);
+	inside = find_innermost(slow, TP_SLOW_DOING, shared, n ? told[0]->depth : 0, UINT32_MAX);
 	/* Garbage is collected wherever something is made. */
 	if (!inside && !is_garbage)
-		inside = find_innermost(slow, TP_SLOW_LIBRARY, n ? told[0]->depth : 0, UINT32_MAX);
+		inside = find_innermost(slow, TP_SLOW_LIBRARY, shared, n ? told[0]->depth : 0, UINT32_MAX);
 	if (inside)
 		put_next(out, inside, name);
 	if (is_garbage) {

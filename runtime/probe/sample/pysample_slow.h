@@ -3,11 +3,11 @@
  * pysample_slow.h - which step is slow while it runs, and which of the program's functions it stands in
  *
  * Slow is a step of 1.5 times the median of the last ones. Of its samples those functions of the user's
- * are told, outermost first, that are in four of five of them (of three or four in all but one): what they
- * call is their work, and what calls them is where to look; of an installed package's below them the
- * innermost one whose name says what such steps do beside training (Trainer.evaluate, save_model), else the
- * innermost public one; and that half of the samples or more met a collection of garbage, which any line
- * may have set off. Pure; one thread.
+ * are told, outermost first, that are in four of five of them (of three or four in all but one), or, where
+ * only the outermost one is, in more than half: what they call is their work, and what calls them is where
+ * to look; of an installed package's below them the innermost one whose name says what such steps do beside
+ * training (Trainer.evaluate, save_model), else the innermost public one; and that half of the samples or
+ * more met a collection of garbage, which any line may have set off. Pure; one thread.
  */
 #ifndef TP_PROBE_PYSAMPLE_SLOW_H
 #define TP_PROBE_PYSAMPLE_SLOW_H
