@@ -222,12 +222,19 @@ static void take_decomposed(struct tp_waste *waste, const struct tp_event *event
 				tp_sub(event->end_ns, event->begin_ns));
 }
 
-/* Nodes of a pass come one after another: whatever else is outermost ends it. */
-static void take_pass(struct tp_waste *waste, struct tp_unused *unused, const struct tp_event *event,
-		      enum class class, bool is_outermost)
+/* Nodes of a pass come one after another: whatever else is outermost ends it. Where devices do the work the
+ * time of an operator says little. */
+static void take_pass(struct tp_waste *waste, const struct tp_event *event, enum class class,
+		      bool is_outermost)
 {
+	struct process *proc = &waste->proc[event->proc->at];
+	struct tp_unused *unused = proc->unused;
 	const uint32_t thread = tp_thread_at(event);
 
+	if (event->proc->n_devices)
+		return;
+	if (event->flags & TP_F_BACKWARD)
+		tp_learned_node(proc->learned, event);
 	if (class == ACCUMULATE || class == NODE)
 		tp_unused_node(unused, thread, event, class == ACCUMULATE, is_outermost,
 			       tp_sites_now(waste->sites, event));
@@ -251,12 +258,10 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 
 	if (at >= proc->n_threads || event->flags & TP_F_ASYNC || event->begin_ns >= proc->step_end_ns)
 		return;
-	if (event->flags & TP_F_BACKWARD)
-		tp_learned_node(proc->learned, event);
 	row = row_of(waste, event->name);
 	class = classes[row].class;
 	is_outermost = tp_origins_is_outermost(waste->origins, event);
-	take_pass(waste, proc->unused, event, class, is_outermost);
+	take_pass(waste, event, class, is_outermost);
 	waste->n_nodes += class == NODE;
 	waste->n_checked += class == CHECK && !is_outermost;
 	take_dense(waste, &proc->chain[at], event, class);
