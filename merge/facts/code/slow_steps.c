@@ -12,7 +12,10 @@
 #include "runtime/base/text.h"
 #include "runtime/trace/ledger.h"
 
-enum { NOTES = 256, NOTE_BYTES = 512 };
+enum {
+	NOTES = 256, NOTE_BYTES = 512,
+	INNER_OWN = 2, INNER_PART = 3,	/* functions of the user's; of the steps, so many at least */
+};
 
 static const char between[] = " > ";
 
@@ -90,6 +93,36 @@ static void shorten(const char *text, struct tp_slow_where *where)
 	}
 }
 
+static uint32_t count_same(const struct note *note, uint32_t n, const char *text)
+{
+	uint32_t same = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		same += begins_with(note[i].text, text);
+	return same;
+}
+
+/* What is shared is the outermost function only, or a package's: where others agree on what it calls of the
+ * user's that says more. */
+static uint32_t prefer_inner(const struct note *note, uint32_t n, uint32_t most, struct tp_slow_where *where)
+{
+	uint32_t best = 0;
+
+	if (where->n_own >= INNER_OWN)
+		return most;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t same = count_same(note, n, note[i].text);
+		struct tp_slow_where inner;
+
+		shorten(note[i].text, &inner);
+		if (inner.n_own < INNER_OWN || same <= best || same < n / INNER_PART + !!(n % INNER_PART))
+			continue;
+		best = same;
+		*where = inner;
+	}
+	return best ? best : most;
+}
+
 uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			     struct tp_slow_where *where)
 {
@@ -100,18 +133,16 @@ uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose,
 	*where = (struct tp_slow_where){.n_own = 0};
 	for (uint32_t i = 0; i < n; i++) {
 		const size_t length = strlen(note[i].text);
-		uint32_t same = 0;
-		bool is_half;
+		const uint32_t same = count_same(note, n, note[i].text);
+		const bool is_half = same >= n - n / 2;
 
-		for (uint32_t k = 0; k < n; k++)
-			same += begins_with(note[k].text, note[i].text);
-		is_half = same >= n - n / 2;
 		if (is_half ? length > longest : same > most) {
 			longest = is_half ? length : 0;
 			most = same;
 			shorten(note[i].text, where);
 		}
 	}
+	most = prefer_inner(note, n, most, where);
 	free(note);
 	return most;
 }
