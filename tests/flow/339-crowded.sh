@@ -8,7 +8,7 @@
 need_torch
 [ -r /proc/self/schedstat ] || skip_all "this kernel has no schedstat"
 
-# Steps of Python alone; from step 60 to the last one four others share the core, but for one long step that
+# Steps of Python alone; from step 60 to the last one eight others share the core, but for one long step that
 # sleeps.
 cat >"$TMP/shared.py" <<'END'
 import os, subprocess, sys, time
@@ -21,7 +21,7 @@ others = []
 for step in range(260):
     if step == 60:
         quiet = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
-        others = [subprocess.Popen(["sh", "-c", "while :; do :; done"], env=quiet) for _ in range(4)]
+        others = [subprocess.Popen(["sh", "-c", "while :; do :; done"], env=quiet) for _ in range(8)]
     if step == 120:
         time.sleep(3)
     sum(i * i for i in range(30000))

@@ -61,6 +61,6 @@ train worker TRAINPROF_SCHEDULE=wait=2,warmup=1,active=20 \
 	"$PYTHON" "$PROGS/train_and_end.py" worker
 is 'a worker is killed: exit status' "$status" 1
 like 'a worker is killed: the training says so' "$(cat "$TMP/worker.err")" \
-	'^(object repr *: )?(RuntimeError: DataLoader worker|ConnectionResetError|FileNotFoundError|EOFError)'
+	'^(object repr *: )?(RuntimeError: DataLoader worker|Connection(Reset|Refused)Error|FileNotFoundError|EOFError)'
 shows worker 5
 done_testing
