@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "merge/kit/grow.h"
+#include "merge/kit/order.h"
 
 enum {
 	DEPTH = 200,		/* entries within entries: deeper ones are no compiler's work */
@@ -67,13 +68,6 @@ static int by_begin(const void *a, const void *b)
 	return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* ---- which unit ---- */
 
 /* Units of which the table of ranges knows, sorted; NULL: none, or out of memory. */
@@ -90,7 +84,7 @@ static uint64_t *known_units(Dwarf_Aranges *aranges, size_t n)
 		unit[i] = range && !dwarf_getarangeinfo(range, &begin, &bytes, &at) ? at : 0;
 	}
 	if (unit)
-		qsort(unit, n, sizeof(*unit), by_value);
+		qsort(unit, n, sizeof(*unit), tp_order_u64);
 	return unit;
 }
 
@@ -109,7 +103,7 @@ static uint32_t read_ranges(Dwarf *dwarf, Dwarf_Aranges *aranges, size_t n_arang
 		ptrdiff_t more = 0;
 		Dwarf_Die die;
 
-		if ((known && bsearch(&unit, known, n_aranges, sizeof(*known), by_value)) ||
+		if ((known && bsearch(&unit, known, n_aranges, sizeof(*known), tp_order_u64)) ||
 		    !dwarf_offdie(dwarf, unit, &die))
 			continue;
 		while ((more = dwarf_ranges(&die, more, &base, &begin, &end)) > 0) {

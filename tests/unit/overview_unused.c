@@ -70,10 +70,36 @@ static void go_forward(void)
 	add_operator(BACKWARD, "aten::ones_like", 1);
 }
 
+/* What comes after the forward pass of a step, until none has a line. */
+struct after {
+	uint32_t line;		/* whose gradient; BACKWARD: of another loss, then */
+	int64_t ms;
+	const char *keeps;
+};
+
+static void add_step(uint32_t i, const struct after *after)
+{
+	at = i * 100 * MS;
+	go_forward();
+	for (; after->line; after++)
+		if (after->line == BACKWARD)
+			add_operator(BACKWARD, "aten::ones_like", after->ms);
+		else
+			go_back(after->line, after->ms, after->keeps);
+}
+
 /* Until the step ends. */
 static void go_on(void)
 {
 	add_operator(HEAD, "aten::_foreach_add_", 100 - at / MS % 100);
+}
+
+static void add_all(const struct after *after)
+{
+	for (uint32_t i = 0; i < STEPS; i++) {
+		add_step(i, after);
+		go_on();
+	}
 }
 
 static void expect_unused(const char *share)
@@ -89,26 +115,14 @@ static void expect_unused(const char *share)
 
 Test(overview_unused, sees_gradients_that_are_only_added_to)
 {
-	for (uint32_t i = 0; i < STEPS; i++) {
-		at = i * 100 * MS;
-		go_forward();
-		go_back(HEAD, 10, "aten::detach");
-		go_back(BODY, 20, "aten::add_");
-		go_back(BODY, 4, NULL);
-		go_on();
-	}
+	add_all((const struct after[]){
+		{HEAD, 10, "aten::detach"}, {BODY, 20, "aten::add_"}, {BODY, 4, NULL}, {0, 0, NULL}});
 	expect_unused("26.0 %");
 }
 
 Test(overview_unused, sees_none_before_the_last_one_that_is_used)
 {
-	for (uint32_t i = 0; i < STEPS; i++) {
-		at = i * 100 * MS;
-		go_forward();
-		go_back(BODY, 30, "aten::add_");
-		go_back(HEAD, 10, "aten::detach");
-		go_on();
-	}
+	add_all((const struct after[]){{BODY, 30, "aten::add_"}, {HEAD, 10, "aten::detach"}, {0, 0, NULL}});
 	expect_unused(NULL);
 }
 
@@ -119,13 +133,7 @@ Test(overview_unused, sees_none_where_all_are_alike)
 
 	for (uint32_t k = 0; k < 2; k++) {
 		set_up();
-		for (uint32_t i = 0; i < STEPS; i++) {
-			at = i * 100 * MS;
-			go_forward();
-			go_back(HEAD, 10, keeps[k]);
-			go_back(BODY, 30, keeps[k]);
-			go_on();
-		}
+		add_all((const struct after[]){{HEAD, 10, keeps[k]}, {BODY, 30, keeps[k]}, {0, 0, NULL}});
 		expect_unused(NULL);
 	}
 }
@@ -133,16 +141,9 @@ Test(overview_unused, sees_none_where_all_are_alike)
 /* The second one's head is new, the body has a gradient by then. */
 Test(overview_unused, two_losses_add_to_one_gradient)
 {
-	for (uint32_t i = 0; i < STEPS; i++) {
-		at = i * 100 * MS;
-		go_forward();
-		go_back(HEAD, 5, "aten::detach");
-		go_back(BODY, 10, "aten::detach");
-		add_operator(BACKWARD, "aten::ones_like", 1);
-		go_back(HEAD, 5, "aten::detach");
-		go_back(BODY, 20, "aten::add_");
-		go_on();
-	}
+	add_all((const struct after[]){
+		{HEAD, 5, "aten::detach"}, {BODY, 10, "aten::detach"}, {BACKWARD, 1, NULL},
+		{HEAD, 5, "aten::detach"}, {BODY, 20, "aten::add_"}, {0, 0, NULL}});
 	expect_unused(NULL);
 }
 
@@ -152,10 +153,9 @@ Test(overview_unused, gradients_that_are_zeroed_at_times_are_used)
 	for (uint32_t every = 2; every <= 9; every += 7) {
 		set_up_steps(9);
 		for (uint32_t i = 0; i < 9; i++) {
-			at = i * 100 * MS;
-			go_forward();
-			go_back(HEAD, 10, "aten::detach");
-			go_back(BODY, 40, i % every ? "aten::add_" : "aten::detach");
+			add_step(i, (const struct after[]){
+				{HEAD, 10, "aten::detach"},
+				{BODY, 40, i % every ? "aten::add_" : "aten::detach"}, {0, 0, NULL}});
 			go_on();
 		}
 		expect_unused(every == 9 ? "37.3 %" : NULL);
@@ -166,10 +166,8 @@ Test(overview_unused, gradients_that_are_zeroed_at_times_are_used)
 Test(overview_unused, gradients_inside_of_other_nodes_are_not_judged)
 {
 	for (uint32_t i = 0; i < STEPS; i++) {
-		at = i * 100 * MS;
-		go_forward();
-		go_back(HEAD, 10, "aten::detach");
-		go_back(BODY, 25, "aten::add_");
+		add_step(i, (const struct after[]){
+			{HEAD, 10, "aten::detach"}, {BODY, 25, "aten::add_"}, {0, 0, NULL}});
 		add_operator(BACKWARD, TP_NAME_NODE "CheckpointFunctionBackward", 5);
 		add(TP_REC_OP, TP_NAME_NODE TP_NAME_ACCUMULATE, at - 5 * MS + 3, at - 1);
 		go_on();

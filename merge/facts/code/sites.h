@@ -45,9 +45,9 @@ enum tp_site_figure {
 	TP_SITE_ONE_HOT,	/* ns of its one-hot vectors and of what it makes of them at once (waste.h) */
 	TP_SITE_DECOMPOSED,	/* ns of its decompositions of matrices that record a gradient (waste.h) */
 	TP_SITE_UNUSED,		/* ns of its backward pass for gradients that nobody uses (unused.h) */
-	TP_SITE_NO_GRAD,	/* ns of operators that use parameters and record no gradient (waste.h), */
+	TP_SITE_NO_GRAD,	/* ns of layers that no backward pass goes back to (learned.h), */
 	TP_SITE_NO_GRAD_CALLS,	/* how many these are, */
-	TP_SITE_GRAD_CALLS,	/* and those that record one */
+	TP_SITE_GRAD_CALLS,	/* and those that one goes back to */
 	TP_SITE_TRAINER,	/* ns in operators, in steps, of the process's first thread, without those
 				 * that make tensors of random numbers */
 	TP_SITE_WORKER,		/* ns in operators of a data loader's workers */

@@ -115,7 +115,7 @@ static uint32_t prefer_inner(const struct note *note, uint32_t n, uint32_t most,
 		struct tp_slow_where inner;
 
 		shorten(note[i].text, &inner);
-		if (inner.n_own < INNER_OWN || same <= best || same < n / INNER_PART + !!(n % INNER_PART))
+		if (inner.n_own < INNER_OWN || same <= best || same * INNER_PART < n)
 			continue;
 		best = same;
 		*where = inner;

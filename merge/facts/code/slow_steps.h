@@ -19,7 +19,8 @@ struct tp_slow_where {
 };
 
 /* "train.py:31 main > train.py:12 save": as far in as half of the chosen steps say the same, lines apart, else
- * what most of them say; but if that is one function of the user's, what a third say of more; how many do. 0: of none of them anything is known, and the text is "". */
+ * what most of them say; but if that is one function of the user's, what a third say of more. Returns how
+ * many do; 0: of none of them anything is known, and the text is "". */
 uint32_t tp_slow_steps_where(const struct tp_proc *proc, tp_step_choose *choose, const void *ctx,
 			     struct tp_slow_where *where);
 

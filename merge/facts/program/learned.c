@@ -8,6 +8,7 @@
 
 #include "merge/facts/code/sites.h"
 #include "merge/kit/need.h"
+#include "merge/kit/order.h"
 #include "merge/kit/sum.h"
 #include "merge/model/model.h"
 
@@ -21,16 +22,12 @@ struct layer {
 struct tp_learned {
 	struct layer *layer;		/* of the step */
 	uint64_t *node;			/* of the same: the forward thread, and the number */
-	uint32_t n_layers, layers_cap, n_nodes, nodes_cap, n_kinds;
-	struct tp_learned_calls calls[];	/* by kind */
+	uint32_t n_layers, layers_cap, n_nodes, nodes_cap;
 };
 
-struct tp_learned *tp_learned_make(uint32_t n_kinds)
+struct tp_learned *tp_learned_make(void)
 {
-	struct tp_learned *learned = tp_need(1, sizeof(*learned) + n_kinds * sizeof(learned->calls[0]));
-
-	learned->n_kinds = n_kinds;
-	return learned;
+	return tp_need(1, sizeof(struct tp_learned));
 }
 
 void tp_learned_free(struct tp_learned *learned)
@@ -64,13 +61,6 @@ void tp_learned_node(struct tp_learned *learned, const struct tp_event *event)
 	learned->node[learned->n_nodes++] = key_of(TP_ARG_THREAD(event->arg), event->link);
 }
 
-static int compare_nodes(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Of threads, one after the other, the last layer first. */
 static int compare_layers(const void *a, const void *b)
 {
@@ -100,11 +90,9 @@ static bool is_learned(const struct tp_learned *learned, const struct layer *lay
 	return low < learned->n_nodes && learned->node[low] < to;
 }
 
-static void count_layer(struct tp_learned *learned, const struct layer *layer, uint32_t next,
-			struct tp_sites *sites)
+static void count_layer(const struct tp_learned *learned, const struct layer *layer, uint32_t next,
+			struct tp_sites *sites, struct tp_learned_calls *calls)
 {
-	struct tp_learned_calls *calls = &learned->calls[layer->kind];
-
 	if (layer->sequence != TP_NO_SEQ) {
 		if (learned->n_nodes && next == layer->sequence)
 			return;
@@ -120,12 +108,12 @@ static void count_layer(struct tp_learned *learned, const struct layer *layer, u
 	tp_sites_charge(sites, layer->tag, TP_SITE_NO_GRAD, layer->ns);
 }
 
-void tp_learned_step(struct tp_learned *learned, struct tp_sites *sites)
+void tp_learned_step(struct tp_learned *learned, struct tp_sites *sites, struct tp_learned_calls *by_kind)
 {
 	uint32_t next = TP_NO_SEQ;
 
 	if (learned->n_nodes)
-		qsort(learned->node, learned->n_nodes, sizeof(*learned->node), compare_nodes);
+		qsort(learned->node, learned->n_nodes, sizeof(*learned->node), tp_order_u64);
 	if (learned->n_layers)
 		qsort(learned->layer, learned->n_layers, sizeof(*learned->layer), compare_layers);
 	for (uint32_t i = 0; i < learned->n_layers; i++) {
@@ -133,16 +121,9 @@ void tp_learned_step(struct tp_learned *learned, struct tp_sites *sites)
 
 		if (i && layer->torch_id != layer[-1].torch_id)
 			next = TP_NO_SEQ;
-		count_layer(learned, layer, next, sites);
+		count_layer(learned, layer, next, sites, &by_kind[layer->kind]);
 		if (layer->sequence != TP_NO_SEQ)
 			next = layer->sequence;
 	}
 	learned->n_layers = learned->n_nodes = 0;
-}
-
-void tp_learned_add(const struct tp_learned *learned, uint32_t kind, struct tp_learned_calls *calls)
-{
-	calls->n_with += learned->calls[kind].n_with;
-	calls->n_without += learned->calls[kind].n_without;
-	calls->n_forgotten += learned->calls[kind].n_forgotten;
 }

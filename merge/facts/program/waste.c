@@ -96,6 +96,7 @@ struct tp_waste {
 	uint8_t *row;		/* of classes, plus one, by tp_string.same; 0: not looked at */
 	uint32_t n_names;
 	uint64_t n_checked, n_nodes;
+	struct tp_learned_calls calls[N_CLASSES];
 };
 
 static void begin_waste(void *state, struct tp_facts *facts, const void *params)
@@ -112,7 +113,7 @@ static void begin_waste(void *state, struct tp_facts *facts, const void *params)
 		waste->proc[i].n_threads = run->proc[i]->n_threads + 1;
 		waste->proc[i].chain = tp_need(waste->proc[i].n_threads, sizeof(struct chain));
 		waste->proc[i].unused = tp_unused_make(waste->proc[i].n_threads);
-		waste->proc[i].learned = tp_learned_make(N_CLASSES);
+		waste->proc[i].learned = tp_learned_make();
 	}
 }
 
@@ -293,14 +294,19 @@ static void take_operator(struct tp_waste *waste, const struct tp_event *event)
 		follow_chain(waste, chain, event, class, tp_sites_now(waste->sites, event));
 }
 
+static void end_step(struct tp_waste *waste, struct process *proc)
+{
+	tp_unused_step(proc->unused, waste->sites);
+	tp_learned_step(proc->learned, waste->sites, waste->calls);
+}
+
 /* A chain does not go on into the next step. */
 static void take_step(struct tp_waste *waste, const struct tp_event *event)
 {
 	struct process *proc = &waste->proc[event->proc->at];
 
 	proc->step_end_ns = event->end_ns;
-	tp_unused_step(proc->unused, waste->sites);
-	tp_learned_step(proc->learned, waste->sites);
+	end_step(waste, proc);
 	for (uint32_t i = 0; i < proc->n_threads; i++) {
 		close_chain(&proc->chain[i]);
 		proc->chain[i].with_inputs = proc->chain[i].plain = 0;
@@ -325,27 +331,16 @@ static void end_waste(void *state)
 {
 	struct tp_waste *waste = state;
 
-	for (uint32_t i = 0; i < waste->n_procs; i++) {
-		tp_unused_step(waste->proc[i].unused, waste->sites);
-		tp_learned_step(waste->proc[i].learned, waste->sites);
-	}
-}
-
-static struct tp_learned_calls calls_of(const struct tp_waste *waste, uint32_t row)
-{
-	struct tp_learned_calls calls = {0};
-
 	for (uint32_t i = 0; i < waste->n_procs; i++)
-		tp_learned_add(waste->proc[i].learned, row, &calls);
-	return calls;
+		end_step(waste, &waste->proc[i]);
 }
 
 /* So it is with layers of one name where the same modules are called with and without gradients. */
-static bool is_times(struct tp_learned_calls calls, uint64_t times)
+static bool is_times(const struct tp_learned_calls *calls, uint64_t times)
 {
-	const uint64_t n = calls.n_with * times;
+	const uint64_t n = calls->n_with * times;
 
-	return calls.n_without <= n + n / TIMES_PART && calls.n_without + n / TIMES_PART >= n;
+	return calls->n_without <= n + n / TIMES_PART && calls->n_without + n / TIMES_PART >= n;
 }
 
 uint64_t tp_waste_times(const struct tp_waste *waste, bool *is_forgotten)
@@ -354,16 +349,14 @@ uint64_t tp_waste_times(const struct tp_waste *waste, bool *is_forgotten)
 	uint64_t times;
 
 	for (uint32_t row = 0; row < N_CLASSES; row++) {
-		const struct tp_learned_calls calls = calls_of(waste, row);
-
-		all.n_with += calls.n_with;
-		all.n_without += calls.n_without;
-		all.n_forgotten += calls.n_forgotten;
+		all.n_with += waste->calls[row].n_with;
+		all.n_without += waste->calls[row].n_without;
+		all.n_forgotten += waste->calls[row].n_forgotten;
 	}
 	*is_forgotten = all.n_forgotten > all.n_without / 2;
 	times = all.n_with ? (all.n_without + all.n_with / 2) / all.n_with : 0;
 	for (uint32_t row = 0; times && row < N_CLASSES; row++)
-		if (!is_times(calls_of(waste, row), times))
+		if (!is_times(&waste->calls[row], times))
 			return 0;
 	return times;
 }

@@ -33,7 +33,7 @@ void tp_waste_checks(const struct tp_waste *waste, uint64_t *n_checked, uint64_t
  * by their kinds; 0: they are not the same, or there are none. Forgotten: most of these record gradients. */
 uint64_t tp_waste_times(const struct tp_waste *waste, bool *is_forgotten);
 
-/* The gradients that unused.h tells of are zeroed in none of the steps. */
+/* The gradients that unused.h tells of are zeroed in one of nine steps at most. */
 bool tp_waste_is_unused(const struct tp_waste *waste);
 
 #endif
