@@ -95,8 +95,8 @@ uint32_t tp_sites_top(const struct tp_sites *sites, const struct tp_proc *proc,
 bool tp_sites_between(const struct tp_sites *sites, const struct tp_site *site, char *text, size_t cap);
 
 /* Takes from the line, of all processes, what code of libraries asks for less than so many times in each of
- * all n_steps steps by one stack: a model that it calls has as many operators, one after another. What is
- * told of the line then, below, is of the rest. */
+ * all n_steps steps by one stack: a model that it calls has as many operators, one after another; and what
+ * torch's FSDP asks for. What is told of the line then, below, is of the rest. */
 void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uint64_t n_steps,
 			 uint32_t times);
 /* Operators of the line in whose stack what it calls, frame[0] to frame[n - 1], innermost first, is such. */

@@ -4,6 +4,8 @@
  */
 #include "merge/facts/code/sites_in.h"
 
+#include <string.h>
+
 #include "merge/facts/code/inside.h"
 #include "merge/facts/origin/hostmem_frames.h"
 #include "merge/kit/sum.h"
@@ -19,6 +21,29 @@ bool tp_sites_is_through_package(const struct tp_frame *frame, uint32_t n)
 	return false;
 }
 
+/* Torch asks for them to cut a model's parameters into parts of the ranks, and to put these together: for
+ * each parameter, and nobody can have it otherwise. */
+static bool is_sharding(const struct tp_frame *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (!frame[i].is_python)
+			continue;
+		if (strstr(frame[i].file, "/torch/distributed/fsdp/"))
+			return true;
+		if (!strstr(frame[i].file, "/torch/") || strstr(frame[i].file, "/torch/nn/"))
+			return false;
+	}
+	return false;
+}
+
+/* Less than `least` by code of a library's are no loop. */
+static bool is_no_loop(const struct tp_sites_row *row, int64_t least, const struct tp_frame *frame,
+		       uint32_t n)
+{
+	return (row->figure[TP_SITE_CALLS] < least && tp_sites_is_through_package(frame, n)) ||
+	       is_sharding(frame, n);
+}
+
 /* What the user's line calls, in the row's stack, innermost first. 0: it is not of the line, or does not
  * count. */
 static uint32_t read_called(const struct tp_sites *sites, const struct tp_site *line,
@@ -30,9 +55,7 @@ static uint32_t read_called(const struct tp_sites *sites, const struct tp_site *
 		return 0;
 	n = tp_stacks_frames(tp_sites_stacks(sites), row->stack, frame, FRAMES);
 	n = tp_hostmem_telling_frame(frame, n < FRAMES ? n : FRAMES);
-	if (row->figure[TP_SITE_CALLS] < line->least_calls && tp_sites_is_through_package(frame, n))
-		return 0;
-	return n;
+	return line->least_calls && is_no_loop(row, line->least_calls, frame, n) ? 0 : n;
 }
 
 int64_t tp_sites_calls_by(const struct tp_sites *sites, const struct tp_site *line, tp_sites_choose *choose)
@@ -58,9 +81,9 @@ void tp_sites_keep_loops(const struct tp_sites *sites, struct tp_site *line, uin
 
 	for (uint32_t i = 0; i < sites->n_rows; i++) {
 		const struct tp_sites_row *row = &sites->row[i];
+		const uint32_t n = read_called(sites, line, row, frame);
 
-		if (row->figure[TP_SITE_CALLS] >= least ||
-		    !tp_sites_is_through_package(frame, read_called(sites, line, row, frame)))
+		if (!n || !is_no_loop(row, least, frame, n))
 			continue;
 		for (uint32_t k = 0; k < TP_SITE_N; k++)
 			line->figure[k] = tp_sub(line->figure[k], row->figure[k]);

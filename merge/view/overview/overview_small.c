@@ -18,7 +18,8 @@ enum {
 	SMALL_NS = 10000,	/* an operator and the gap before it: asking for it costs as much as it */
 	MEDIUM_NS = 40000,	/* so it does where gaps are one of ASKED_PART parts of the operators */
 	ASKED_PART = 8,
-	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing, */
+	ASK_NS = 3000,		/* of an operator's time, at most: what one takes that computes nothing; */
+	ASK_UPDATE_NS = 1500,	/* an optimizer's, as it changes whole parameters; */
 	INSIDE_NS = 500,	/* and one that another one asks for */
 	MANY = 200,		/* of them, in a step, by one function, */
 	SOME = 64,		/* and by each of its lines that count, in libraries by each place: layers are
@@ -67,17 +68,6 @@ static int64_t count_of_function(const struct tp_site *site, const struct tp_sit
 	return calls;
 }
 
-/* What would be saved if the line's work were done by few operators: the gaps and what it takes to ask for
- * each, but not the work itself. */
-static int64_t cost_of_asking(const struct tp_site *site)
-{
-	const int64_t time = site->figure[TP_SITE_TIME],
-		      asked = tp_add(site->figure[TP_SITE_CALLS] * ASK_NS,
-				     site->figure[TP_SITE_INSIDE] * INSIDE_NS);
-
-	return tp_add(time < asked ? time : asked, site->figure[TP_SITE_GAP]);
-}
-
 static bool is_learning(const struct tp_site *site)
 {
 	return site->figure[TP_SITE_LEARNING] >= site->figure[TP_SITE_TIME] / 2;
@@ -111,11 +101,6 @@ static bool is_optimizers(const struct tp_frame *frame, uint32_t n)
 	return asker && strstr(asker->file, "/torch/optim/") && !strstr(asker->file, "/swa_utils.py");
 }
 
-static bool is_optimizers_foreach(const struct tp_frame *frame, uint32_t n)
-{
-	return is_optimizers(frame, n) && !strncmp(find_asker(frame, n)->function, "_multi_tensor_", 14);
-}
-
 /* The backward pass asks for them, and no code of the program's in it. */
 static bool is_engines(const struct tp_frame *frame, uint32_t n)
 {
@@ -131,6 +116,18 @@ static bool is_most(const struct tp_sites *sites, const struct tp_site *site, tp
 	return tp_sites_calls_by(sites, site, choose) > site->figure[TP_SITE_CALLS] / 2;
 }
 
+/* What would be saved if the line's work were done by few operators: the gaps and what it takes to ask for
+ * each, but not the work itself. */
+static int64_t cost_of_asking(const struct tp_sites *sites, const struct tp_site *site)
+{
+	const int64_t time = site->figure[TP_SITE_TIME],
+		      each = is_most(sites, site, is_optimizers) ? ASK_UPDATE_NS : ASK_NS,
+		      asked = tp_add(site->figure[TP_SITE_CALLS] * each,
+				     site->figure[TP_SITE_INSIDE] * INSIDE_NS);
+
+	return tp_add(time < asked ? time : asked, site->figure[TP_SITE_GAP]);
+}
+
 static bool is_enough(double asked_percent, double lines_percent, bool is_torchs)
 {
 	return is_torchs ? asked_percent >= OPTIMIZER_PERCENT
@@ -141,11 +138,9 @@ static const char *todo_of(const struct tp_sites *sites, const struct tp_site *s
 {
 	if (is_most(sites, site, is_printing))
 		return "it prints tensors: less often, fewer of their values, or as a list: print(x.tolist())";
-	if (is_most(sites, site, is_optimizers_foreach))
-		return "the optimizer updates one parameter after another, also with foreach=True: fused=True, "
-		       "where it has that";
 	if (is_most(sites, site, is_optimizers))
-		return "the optimizer updates one parameter after another: fused=True or foreach=True, where it has that";
+		return "the optimizer updates one parameter after another, on a CPU with foreach=True, too: fused=True, "
+		       "where it has that";
 	return "one operator for all of them instead of a loop: on a whole batch, torch._foreach_*, torch.compile";
 }
 
@@ -157,7 +152,7 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 	struct tp_site site[LINES];
 	/* It asks for many, and there is no other way to do its steps. */
 	const bool is_lbfgs = tp_advice_has_name(facts->overview, TP_NAME_OPTIMIZER "LBFGS.");
-	int64_t sum = 0, all = 0;
+	int64_t sum = 0, all = 0, most_cost = 0, cost;
 	uint32_t n;
 	char a[32], b[32];
 
@@ -173,10 +168,13 @@ bool tp_advice_small_operators(struct tp_advice_facts *facts, struct tp_advice *
 		    is_most(facts->overview->sites, &site[i], is_engines) ||
 		    count_of_function(&site[i], site, n, sums->n_steps) / MANY < (int64_t)sums->n_steps)
 			continue;
-		sum = tp_add(sum, cost_of_asking(&site[i]));
+		cost = cost_of_asking(facts->overview->sites, &site[i]);
+		sum = tp_add(sum, cost);
 		all = tp_add(all, tp_add(site[i].figure[TP_SITE_TIME], site[i].figure[TP_SITE_GAP]));
-		if (!most || cost_of_asking(&site[i]) > cost_of_asking(most))
+		if (!most || cost > most_cost) {
 			most = &site[i];
+			most_cost = cost;
+		}
 	}
 	/* With each step they are more: that is the cause, and told. */
 	if (!most || (facts->trend && !strcmp(facts->trend->place, most->place)))
