@@ -15,7 +15,7 @@ class Stored(Rows):
 
 if __name__ == "__main__":
     model, optimizer = parts()
-    loader = torch.utils.data.DataLoader(Stored(STEPS * 32), batch_size=32,
+    loader = torch.utils.data.DataLoader(Stored(STEPS * 16), batch_size=16,
                                          num_workers=1 if PLANTED else 6)
     for x, y in loader:
         learn(model, optimizer, x, y)

@@ -145,7 +145,7 @@ Test(samples_advice, more_workers_are_advised_only_where_they_can_run)
 
 Test(samples_advice, idle_workers_are_not_accused_of_a_little)
 {
-	wait_for_data("_MultiProcessingDataLoaderIter", 12);
+	wait_for_data("_MultiProcessingDataLoaderIter", 18);
 	sample_often(worker, in_worker(true, ""), 40, WAITS);
 	expect_not(print(&tp_view_overview), "data-loading");
 	samples_init();

@@ -16,7 +16,7 @@ enum {
 	CLEAR_PERCENT = 60,
 	IDLE_PERCENT = 50,	/* of workers' samples: they have nothing to do, */
 	SPARE_PERCENT = 75,	/* and fewer of them would do */
-	MILD_PERCENT = 15,	/* of a step */
+	MILD_PERCENT = 20,	/* of a step */
 	MOST_PERCENT = 50,	/* of the samples: it is that */
 	OWNER_PERCENT = 25,	/* of a stage's samples name a function */
 	SHOWN = 200,
