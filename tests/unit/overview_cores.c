@@ -84,7 +84,7 @@ Test(overview_cores, does_not_blame_threads_that_others_keep_waiting)
 {
 	/* As many as cores: other programs hold them. */
 	add_operators(2);
-	add_threads(30, 70, 1, 30, 70);
+	add_threads(28, 70, 1, 28, 70);
 	expect_rules(print(), (const char *[]){"waits-for-cores", NULL});
 	/* Many, that hardly do anything. */
 	add_threads(60, 30, 15, 1, 1);
@@ -223,13 +223,18 @@ Test(overview_cores, sees_that_others_have_the_cores)
 		uint32_t cpu, wait;
 		uint64_t busy_percent;	/* 0: not known */
 		const char *says;	/* NULL: nothing */
+		const char *notes;
 	} row[] = {
-		{30, 60, 99, "waits for a core up to 60.0 % of the time, though this run uses only 0.6 of 2 cores: "
-			     "other programs of the machine have the others"},
-		{30, 60, 0, "other programs of the machine have the others"},
-		{30, 60, 50, "the others are idle, and it may not use them"},
-		{30, 32, 99, NULL},
-		{71, 40, 99, NULL},	/* it has most of them */
+		{28, 60, 99, "waits for a core up to 60.0 % of the time, though this run uses only 0.6 of 2 cores: "
+			     "other programs of the machine have the others",
+		 "this run had 0.6 of 2 cores, other programs the others"},
+		{28, 60, 0, "other programs of the machine have the others", "other programs the others"},
+		{65, 35, 50, "the others are idle, and it may not use them", "1.3 of 2 cores, nobody the others"},
+		{28, 32, 99, NULL, "0.6 of 2 cores, other programs the others"},
+		/* A third of them is a share among others. */
+		{32, 60, 99, NULL, "0.6 of 2 cores, other programs the others"},
+		/* It has most of them. */
+		{71, 29, 50, NULL, "more threads were runnable than there are cores"},
 	};
 
 	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -243,6 +248,7 @@ Test(overview_cores, sees_that_others_have_the_cores)
 		text = print();
 		expect_rules(text, (const char *[]){row[i].says ? "waits-for-cores" : NULL, NULL});
 		cr_expect(!row[i].says || strstr(text, row[i].says), "%u: %s", i, text);
+		cr_expect(strstr(text, row[i].notes), "%u: %s", i, text);
 	}
 }
 

@@ -81,8 +81,9 @@ struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struc
 	return use;
 }
 
-double tp_thread_times_waiting(const struct tp_run *run)
+double tp_thread_times_waiting(const struct tp_run *run, const struct tp_proc **who)
 {
+	const struct tp_proc *of = NULL;
 	double most = 0;
 
 	for (uint32_t i = 0; i < run->n_procs; i++) {
@@ -94,7 +95,12 @@ double tp_thread_times_waiting(const struct tp_run *run)
 			continue;
 		trainer = tp_thread_times_trainer(&times, run->proc[i]);
 		percent = trainer ? 100.0 * (double)trainer->wait_ns / (double)times.wall_ns : 0;
-		most = percent > most ? percent : most;
+		if (percent > most) {
+			most = percent;
+			of = run->proc[i];
+		}
 	}
+	if (who)
+		*who = of;
 	return most;
 }

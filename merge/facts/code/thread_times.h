@@ -54,7 +54,7 @@ struct tp_cores_use {
 struct tp_cores_use tp_thread_times_beside(const struct tp_run *run, const struct tp_proc *proc);
 
 /* How long the threads that train waited for a core, in percent of the time: of the process where it is most,
- * workers left out. 0: not known. */
-double tp_thread_times_waiting(const struct tp_run *run);
+ * workers left out. 0: not known. *who, unless `who` is NULL: that process; NULL: none waited. */
+double tp_thread_times_waiting(const struct tp_run *run, const struct tp_proc **who);
 
 #endif

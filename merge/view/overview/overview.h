@@ -24,6 +24,7 @@ bool tp_overview_data_wait(const struct tp_run *run, const struct tp_overview_su
 enum {
 	TP_OVERVIEW_DATA_PERCENT = 10,		/* waiting for data: worth a word */
 	TP_OVERVIEW_CROWDED_PERCENT = 20,	/* waiting for a core: times are the machine's, too */
+	TP_OVERVIEW_TAKEN_PERCENT = 70,		/* of the cores: with less, a run waits for others */
 };
 
 /* overview_steps.c: the breakdown, steps or ranks beside each other, operators */

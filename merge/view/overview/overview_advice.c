@@ -215,7 +215,7 @@ bool tp_overview_print_advice(const struct tp_run *run, const struct tp_overview
 	bool is_uneven_run = false;
 	uint32_t n = 0;
 
-	facts.is_crowded = tp_thread_times_waiting(run) >= TP_OVERVIEW_CROWDED_PERCENT;
+	facts.is_crowded = tp_thread_times_waiting(run, NULL) >= TP_OVERVIEW_CROWDED_PERCENT;
 	tp_rhythm_find(overview, &rhythm);
 	tp_advice_note_devices(&facts);
 	for (uint32_t i = 0; i < N_RULES; i++) {

@@ -23,7 +23,8 @@ enum {
 	WANTED_OF_RANKS = 150,	/* of all ranks of a machine, if they fill the cores, */
 	FULL_PERCENT = 85,	/* so far, */
 	SAME_PERCENT = 115,	/* and no further, or each has cores of its own */
-	TAKEN_PERCENT = 70,	/* of the cores: if the run has less, others have the rest */
+	STARVED_PERCENT = 30,	/* of the cores: if the run has less, others have nearly all. What
+				 * takes a fair share is noted, and is no advice on the job */
 	IDLE_PERCENT = 65,	/* of the cores: if the run has no more, others are idle. One computes: */
 	ALONE_PERCENT = 75,	/* it runs so much of the time, */
 	HELPED_PERCENT = 10,	/* others of its process that part of what it does, */
@@ -233,12 +234,11 @@ bool tp_advice_workers(struct tp_advice_facts *facts, struct tp_advice *advice)
 
 /* ---- other programs ---- */
 
-/* What its own processes leave of the cores is more than others should need, and yet it waits. */
+/* What its own processes leave of the cores is more than others should need, or is idle, and yet it waits. */
 static bool judge_others(const struct tp_advice_facts *facts, const struct tp_proc *proc,
 			 struct tp_advice *advice)
 {
-	const struct tp_cores *cores = facts->overview->cores;
-	const bool is_idle = cores->n && !tp_cores_are_full(cores);
+	const bool is_idle = tp_cores_are_idle(facts->overview->cores);
 	const struct tp_thread_time *trainer;
 	struct tp_thread_times times;
 	struct tp_cores_use use;
@@ -249,7 +249,7 @@ static bool judge_others(const struct tp_advice_facts *facts, const struct tp_pr
 	if (advice->percent < TP_OVERVIEW_CROWDED_PERCENT)
 		return false;
 	use = tp_thread_times_beside(facts->run, proc);
-	if (use.taken * 100 >= (double)times.cores * TAKEN_PERCENT)
+	if (use.taken * 100 >= (double)times.cores * (is_idle ? TP_OVERVIEW_TAKEN_PERCENT : STARVED_PERCENT))
 		return false;
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "the training thread waits for a core up to %s of the time, though this run uses only %.1f of %" PRIu32

@@ -162,15 +162,24 @@ static void print_data(const struct tp_run *run, const struct tp_overview_sums *
 			    tp_show_percent(a, (double)wait, (double)all));
 }
 
-static void print_cores(const struct tp_run *run, struct tp_out *out)
+static void print_cores(const struct tp_run *run, const struct tp_overview *overview, struct tp_out *out)
 {
-	const double percent = tp_thread_times_waiting(run);
+	const struct tp_proc *who;
+	const double percent = tp_thread_times_waiting(run, &who);
+	char why[128] = "more threads were runnable than there are cores";
+	struct tp_thread_times times;
+	struct tp_cores_use use;
 
-	if (percent >= TP_OVERVIEW_CROWDED_PERCENT)
-		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "cores",
-			    "the training thread was runnable but waited for a core %.1f %% of the "
-			    "time: more threads were runnable than there are cores, which lengthens "
-			    "steps", percent);
+	if (percent < TP_OVERVIEW_CROWDED_PERCENT)
+		return;
+	use = tp_thread_times_beside(run, who);
+	if (tp_thread_times_of(run, who, &times) &&
+	    use.taken * 100 < (double)times.cores * TP_OVERVIEW_TAKEN_PERCENT)
+		snprintf(why, sizeof(why), "this run had %.1f of %" PRIu32 " cores, %s the others", use.taken,
+			 times.cores, tp_cores_are_idle(overview->cores) ? "nobody" : "other programs");
+	tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "cores",
+		    "the training thread was runnable but waited for a core %.1f %% of the time, which lengthens "
+		    "steps: %s", percent, why);
 }
 
 static void print_failed(const struct tp_overview *overview, struct tp_out *out)
@@ -198,5 +207,5 @@ void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview 
 	print_slowest(run, overview, out);
 	if (!is_data_told)
 		print_data(run, sums, out);
-	print_cores(run, out);
+	print_cores(run, overview, out);
 }
