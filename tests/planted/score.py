@@ -48,7 +48,7 @@ RULES = {
     "threads": "too-many-threads", "cores": "waits-for-cores", "few-threads": "too-few-threads",
     "recompilation": "recompilation",
     "memory-growth": "memory-growth", "host-memory-growth": "host-memory-growth|memory-growth",
-    "step-growth": "step-growth", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
+    "step-growth": "step-growth|slow-since", "garbage": "garbage", "uneven-ranks": "uneven-ranks",
     "communication": "communication|small-buckets|many-collectives",
     "synchronising": "synchronising", "device-allocations": "device-allocations",
     "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",

@@ -46,7 +46,7 @@ static const char *print(length *of, uint32_t in_epoch, uint32_t n, uint8_t phas
 /* The rule that applies, and no other one. NULL: none. */
 static void expect_rule(const char *text, const char *wanted)
 {
-	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-steps",
+	static const char *const all[] = {"epoch-start", "every-n-steps", "step-growth", "slow-since", "slow-steps",
 					  "between-epochs"};
 
 	for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {

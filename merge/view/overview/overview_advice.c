@@ -65,6 +65,7 @@ static const struct rule {
     {"between-epochs", 15, tp_advice_pauses, false},
     {"every-n-steps", 8, tp_advice_period, false},
     {"step-growth", 10, tp_advice_trend, false},
+    {"slow-since", 15, tp_advice_since, false},
     {"slow-steps", 20, tp_advice_stalls, false},
     {"host-code", 15, tp_advice_host_code_device, true},
     {"synchronising", 5, tp_advice_waits, true},
@@ -195,7 +196,7 @@ static bool is_of_some_steps(tp_advice_judge *judge)
 /* And these judge by all steps, too. */
 static bool is_of_all_steps(tp_advice_judge *judge)
 {
-	return is_of_some_steps(judge) || judge == tp_advice_trend;
+	return is_of_some_steps(judge) || judge == tp_advice_trend || judge == tp_advice_since;
 }
 
 static bool has_died(const struct tp_run *run)

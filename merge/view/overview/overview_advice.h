@@ -22,8 +22,11 @@ struct tp_advice {
 	char evidence[240], place[400], todo[400];
 };
 
-/* Steps of the whole run: looked at once, for five rules. */
-enum { TP_RHYTHM_EPOCHS, TP_RHYTHM_PAUSES, TP_RHYTHM_PERIOD, TP_RHYTHM_TREND, TP_RHYTHM_STALLS, TP_RHYTHM_N };
+/* Steps of the whole run: looked at once, for six rules. */
+enum {
+	TP_RHYTHM_EPOCHS, TP_RHYTHM_PAUSES, TP_RHYTHM_PERIOD, TP_RHYTHM_TREND, TP_RHYTHM_SINCE,
+	TP_RHYTHM_STALLS, TP_RHYTHM_N
+};
 struct tp_rhythm {
 	struct tp_rhythm_found {
 		bool is_any;
@@ -77,7 +80,8 @@ typedef bool tp_advice_judge(struct tp_advice_facts *facts, struct tp_advice *ad
 tp_advice_judge tp_advice_data, tp_advice_growth, tp_advice_memory_full, tp_advice_data_parallel,
 	tp_advice_gloo, tp_advice_waits, tp_advice_host, tp_advice_idle, tp_advice_tensor_cores,
 	tp_advice_allocations, tp_advice_copies, tp_advice_epochs, tp_advice_pauses, tp_advice_period,
-	tp_advice_trend, tp_advice_anomaly, tp_advice_stalls, tp_advice_evaluation, tp_advice_unused,
+	tp_advice_trend, tp_advice_since, tp_advice_anomaly, tp_advice_stalls, tp_advice_evaluation,
+	tp_advice_unused,
 	tp_advice_host_code, tp_advice_small_operators, tp_advice_extra, tp_advice_waste, tp_advice_ranks,
 	tp_advice_communication, tp_advice_threads, tp_advice_lock, tp_advice_recompilation,
 	tp_advice_host_growth, tp_advice_double, tp_advice_workers, tp_advice_cores, tp_advice_few_threads,

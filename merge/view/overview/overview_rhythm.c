@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overview_rhythm.c - advice of the overview on the steps of the whole run: the first ones of epochs that
- * are slow, time between epochs, a few that take very long; and what overview_period.c and overview_trend.c
- * find in them
+ * are slow, time between epochs, a few that take very long; and what overview_period.c, overview_trend.c and
+ * overview_since.c find in them
  */
 #include "merge/view/overview/overview_rhythm_in.h"
 
@@ -39,9 +39,8 @@ void tp_rhythm_tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_
 		 tp_show_percent(c, (double)kind->excess_ns, (double)steps->all_ns));
 }
 
-/* Where most of the chosen steps stood, by the samples that were taken of them. */
-static void tell_where(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
-		       struct tp_rhythm_found *found)
+void tp_rhythm_tell_where(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
+			  struct tp_rhythm_found *found)
 {
 	struct tp_advice *advice = &found->advice;
 	const size_t n = strlen(advice->place);
@@ -67,7 +66,7 @@ void tp_rhythm_tell_steps(const struct tp_rhythm_steps *steps, tp_step_choose *c
 			tp_text_fmt(&place, "%s%" PRIu64, n_told++ ? ", " : "steps ", steps->row[i]->index);
 	if (goes_on)
 		tp_text_fmt(&place, ", ...");
-	tell_where(steps, choose, ctx, found);
+	tp_rhythm_tell_where(steps, choose, ctx, found);
 }
 
 /* ---- the first step of an epoch ---- */
@@ -86,7 +85,7 @@ static bool judge_epochs(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	if (!tp_rhythm_tell_apart(steps, choose_first, steps, &first))
 		return false;
 	tp_rhythm_tell(steps, &first, "the first step of an epoch", found);
-	tell_where(steps, choose_first, steps, found);
+	tp_rhythm_tell_where(steps, choose_first, steps, found);
 	snprintf(found->advice.todo, sizeof(found->advice.todo), "if a loader starts its workers anew: "
 		 "persistent_workers=True, or longer epochs");
 	return true;
@@ -130,7 +129,7 @@ static bool judge_pauses(const struct tp_rhythm_steps *steps, struct tp_rhythm_f
 	snprintf(advice->evidence, sizeof(advice->evidence), "up to %s of the run is between epochs, in no step: "
 		 "%" PRIu32 " times %s", tp_show_percent(a, (double)pause_ns, (double)all_ns), n,
 		 tp_show_ns(b, found->each_ns));
-	tell_where(steps, choose_first, steps, found);
+	tp_rhythm_tell_where(steps, choose_first, steps, found);
 	snprintf(advice->todo, sizeof(advice->todo), "an evaluation, checkpoints, shuffling? less often, on fewer "
 		 "samples, or beside the training");
 	return true;
@@ -208,7 +207,7 @@ void tp_rhythm_find(const struct tp_overview *overview, struct tp_rhythm *rhythm
 	static bool (*const judge[TP_RHYTHM_N])(const struct tp_rhythm_steps *, struct tp_rhythm_found *) = {
 		[TP_RHYTHM_EPOCHS] = judge_epochs, [TP_RHYTHM_PAUSES] = judge_pauses,
 		[TP_RHYTHM_PERIOD] = tp_rhythm_judge_period, [TP_RHYTHM_TREND] = tp_rhythm_judge_trend,
-		[TP_RHYTHM_STALLS] = judge_stalls,
+		[TP_RHYTHM_SINCE] = tp_rhythm_judge_since, [TP_RHYTHM_STALLS] = judge_stalls,
 	};
 
 	memset(rhythm, 0, sizeof(*rhythm));

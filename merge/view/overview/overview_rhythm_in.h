@@ -19,11 +19,15 @@ void tp_rhythm_tell(const struct tp_rhythm_steps *steps, const struct tp_rhythm_
 /* The first of the chosen steps by their numbers, and where they stood; goes_on: there are more. */
 void tp_rhythm_tell_steps(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
 			  bool goes_on, struct tp_rhythm_found *found);
+/* Where most of the chosen steps stood, by the samples that were taken of them. */
+void tp_rhythm_tell_where(const struct tp_rhythm_steps *steps, tp_step_choose *choose, const void *ctx,
+			  struct tp_rhythm_found *found);
 /* Of the process that it costs most. False: of none. */
 bool tp_rhythm_take(const struct tp_rhythm_found *found, struct tp_advice *advice);
 
 /* Of one process. False: no. */
 bool tp_rhythm_judge_period(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found);
 bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found);
+bool tp_rhythm_judge_since(const struct tp_rhythm_steps *steps, struct tp_rhythm_found *found);
 
 #endif
