@@ -103,13 +103,27 @@ bool tp_own_python_is_asked(const char *function)
 	return false;
 }
 
-bool tp_own_python_is_public(const char *function)
+/* The last part of it; "": of another function's, "timed.<locals>.wrapped". */
+static const char *last_part(const char *function)
 {
 	const char *dot = strrchr(function, '.');
 
-	/* "timed.<locals>.wrapped", "<lambda>" */
 	if (dot && dot > function && dot[-1] == '>')
-		return false;
-	function = dot ? dot + 1 : function;
-	return *function && *function != '_' && *function != '<' && strcmp(function, "wrapper") != 0;
+		return "";
+	return dot ? dot + 1 : function;
+}
+
+bool tp_own_python_is_public(const char *function)
+{
+	const char *last = last_part(function);
+
+	/* "<lambda>" */
+	return *last && *last != '_' && *last != '<' && strcmp(last, "wrapper") != 0;
+}
+
+bool tp_own_python_is_private(const char *function)
+{
+	const char *last = last_part(function);
+
+	return last[0] == '_' && last[1] != '_';
 }

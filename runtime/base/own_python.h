@@ -19,6 +19,8 @@ const char *tp_own_python_package(const char *file);
 bool tp_own_python_is_package(const char *file);
 /* What a library offers by that name: what its author calls private, and what wraps others, is not. */
 bool tp_own_python_is_public(const char *function);
+/* "Trainer._save": private by its name, which wraps nothing. */
+bool tp_own_python_is_private(const char *function);
 /* "Resize.__call__", "Photos.__getitem__": how transforms and datasets are asked. */
 bool tp_own_python_is_asked(const char *function);
 

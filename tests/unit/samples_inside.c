@@ -52,6 +52,30 @@ Test(samples_inside, the_narrowest_public_function_of_half_of_the_samples_is_nam
 	expect(text, "train.py:14 main > gymnastics/agent.py:60 Agent.log");
 }
 
+/* Of eight samples below Agent.fit so many in what it calls itself, a private function. */
+static const char *print_private(const char *name, uint32_t n_inside)
+{
+	uint32_t main = frame(proc, 0, "main", TRAIN, 14), fit = frame(proc, main, "Agent.fit", LIB, 50),
+		 inner = frame(proc, fit, name, LIB, 60), draw = frame(proc, fit, "Agent.draw", LIB, 70), stack[8];
+
+	for (uint32_t k = 0; k < 8; k++)
+		stack[k] = k < n_inside ? inner : draw;
+	return print_turns(stack, 8);
+}
+
+Test(samples_inside, where_nothing_public_is_narrower_a_private_function_of_most_is_named)
+{
+	static const char *const others[] = {"Agent.__init__", "timed.<locals>._run", "<lambda>"};
+
+	expect(print_private("Agent._save", 6), "train.py:14 main > gymnastics/agent.py:60 Agent._save");
+	samples_init();
+	expect(print_private("Agent._save", 5), "train.py:14 main > gymnastics/agent.py:50 Agent.fit");
+	for (uint32_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		samples_init();
+		expect(print_private(others[i], 8), "train.py:14 main > gymnastics/agent.py:50 Agent.fit");
+	}
+}
+
 Test(samples_inside, what_calls_the_users_function_is_not)
 {
 	uint32_t fit = frame(proc, 0, "Agent.fit", LIB, 50), own = frame(proc, fit, "step", TRAIN, 20);

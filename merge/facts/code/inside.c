@@ -10,6 +10,7 @@
 enum {
 	LEAST = 3,		/* samples */
 	PART = 4,		/* all but one of so many are nearly all; one of so many is worth a name */
+	CALLED = 1,		/* depth of what the user's function itself calls */
 	NARROW_PART = 5,	/* less than what calls it: then that is named */
 };
 
@@ -37,12 +38,17 @@ void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, con
 		struct tp_inside_row *row;
 		uint32_t at;
 
-		if (!frame[i].is_python || !tp_own_python_is_package(frame[i].file) ||
-		    !(tp_own_python_is_public(frame[i].function) ||
-		      (names == TP_INSIDE_LOADER && tp_own_python_is_asked(frame[i].function))))
+		bool is_public;
+
+		if (!frame[i].is_python || !tp_own_python_is_package(frame[i].file))
+			continue;
+		is_public = tp_own_python_is_public(frame[i].function) ||
+			    (names == TP_INSIDE_LOADER && tp_own_python_is_asked(frame[i].function));
+		if (!is_public && !tp_own_python_is_private(frame[i].function))
 			continue;
 		at = find_row(inside, owner, &frame[i]);
 		row = &inside->row[at];
+		row->is_private = !is_public;
 		/* One that calls itself is there once. */
 		if (row->stack == stack + 1)
 			continue;
@@ -58,10 +64,20 @@ static bool is_narrower(const struct tp_inside_row *a, const struct tp_inside_ro
 	return a->n != b->n ? a->n < b->n : a->depth > b->depth;
 }
 
+/* How much a name tells. */
+static uint32_t class_of(const struct tp_inside_row *row)
+{
+	return row->is_private ? 1 : row->depth > CALLED ? 2 : 0;
+}
+
 const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
 					     const struct tp_inside_row *other, uint64_t n_all)
 {
-	return row->n >= n_all - n_all / 2 && (!other || is_narrower(row, other)) ? row : other;
+	if (row->n < n_all - n_all / (row->is_private ? PART : 2))
+		return other;
+	if (!other || class_of(row) != class_of(other))
+		return !other || class_of(row) > class_of(other) ? row : other;
+	return is_narrower(row, other) ? row : other;
 }
 
 static const struct tp_inside_row *find_narrowest(const struct tp_inside *inside, uint32_t owner,
@@ -72,7 +88,8 @@ static const struct tp_inside_row *find_narrowest(const struct tp_inside *inside
 	for (uint32_t i = 0; i < inside->n_rows; i++) {
 		const struct tp_inside_row *row = &inside->row[i];
 
-		if (row->owner == owner && row->n >= least && (!found || is_narrower(row, found)))
+		if (row->owner == owner && !row->is_private && row->n >= least &&
+		    (!found || is_narrower(row, found)))
 			found = row;
 	}
 	return found;
@@ -90,7 +107,8 @@ const struct tp_inside_row *tp_inside_of_loader(const struct tp_inside *inside, 
 	for (uint32_t i = 0; i < inside->n_rows; i++) {
 		const struct tp_inside_row *row = &inside->row[i];
 
-		if (row->owner == owner && row->n < nearly_all && row->n >= part && row->n > most)
+		if (row->owner == owner && !row->is_private && row->n < nearly_all && row->n >= part &&
+		    row->n > most)
 			most = row->n;
 	}
 	return most >= LEAST ? find_narrowest(inside, owner, most - most / NARROW_PART) : found;

@@ -4,7 +4,8 @@
  *
  * A training that a library's trainer runs is one line of the user's: which of the library's functions takes
  * the time says more. It is the public function of an installed package (torch's are none) with least of
- * the user's that has half of it or more; the innermost of those.
+ * the user's that has half of it or more; the innermost of those. Where that is what the user's calls itself
+ * (Trainer.train), a private one in it that has three quarters or more says more (Trainer._save_checkpoint).
  *
  * Memory: functions of packages, for each of the user's that calls them.
  */
@@ -20,6 +21,7 @@ struct tp_inside {
 		uint32_t stack;		/* that was counted last, plus one */
 		uint32_t depth;		/* below it, in that stack */
 		struct tp_frame frame;	/* its line: most of it */
+		bool is_private;
 		uint64_t n, line_n;
 	} *row;
 	uint32_t n_rows, cap_rows;
@@ -35,7 +37,7 @@ enum tp_inside_names { TP_INSIDE_PUBLIC, TP_INSIDE_LOADER };
  * each stack once. Gives up (need.h) where memory is out. */
 void tp_inside_add(struct tp_inside *inside, uint32_t owner, uint32_t stack, const struct tp_frame *frame,
 		   uint32_t n, enum tp_inside_names names, uint64_t n_more);
-/* Of an owner with n_all: `row`, if it has half of that and tells more than `other` (NULL: none), else
+/* Of an owner with n_all: `row`, if it has enough of that and tells more than `other` (NULL: none), else
  * `other`. */
 const struct tp_inside_row *tp_inside_better(const struct tp_inside_row *row,
 					     const struct tp_inside_row *other, uint64_t n_all);
