@@ -159,7 +159,7 @@ static int read_memory(void *arg)
 }
 
 /* Memory of the process is known when the line is written: `memory` is of the last step that ended. */
-static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_clock_anchor *now,
+static size_t format_step(struct tp_ledger_file *ledger, const struct tp_clock_anchor *now,
 			  uint64_t index, const struct tp_ring_step *step,
 			  const struct tp_process_memory *memory, char *out)
 {
@@ -180,6 +180,7 @@ static size_t format_step(const struct tp_ledger_file *ledger, const struct tp_c
 			   row.begin_ns;
 	row.optimizer_ns = tp_clock_to_mono(&ledger->start, now, step->begin + step->optimizer) -
 			   row.begin_ns;
+	ledger->last_end_ns = row.begin_ns + row.dur_ns;
 	return tp_ledger_format_row(out, TP_LEDGER_LINE_MAX, &row);
 }
 
@@ -255,7 +256,7 @@ void tp_ledger_file_end(struct tp_ledger_file *ledger)
 	if (!ledger->path[0] || ledger->is_failing || !revive(ledger))
 		return;
 	tp_text_init(&out, text, sizeof(text));
-	tp_started_put_end(&out);
+	tp_started_put_end(&out, ledger->last_end_ns);
 	tp_text_str(&out, TP_LEDGER_END);
 	append(ledger, text, out.len);
 }

@@ -27,6 +27,7 @@ struct tp_ledger_file {
 	struct tp_own_fd file;		/* .fd -1: not open */
 	uint64_t good_bytes;		/* end of the last whole line that we wrote */
 	uint64_t virtual_said;		/* in the last row that has any */
+	uint64_t last_end_ns;		/* of the last row's step, by CLOCK_MONOTONIC; 0: there is none */
 	uint64_t n_lost;		/* rows that were overwritten before they could be written */
 	bool is_failing;		/* said; said again only after it worked in between */
 };

@@ -53,6 +53,13 @@ begin=$(date +%s%N)
 train plain TRAINPROF_OVERWRITE=1 "$PYTHON" "$PROGS/loops.py" plain
 age=$(sed -n 's/^#fact age=//p' "$TMP/plain/rank0.steps")
 ok "the age of the process at the first step" test "${age:-0}" -gt 100000000 -a "${age:-0}" -lt $(($(date +%s%N) - begin))
+# And after its last step.
+train late TRAINPROF_OVERWRITE=1 "$PYTHON" -c "import runpy, sys, time
+sys.argv = ['loops.py', 'plain']
+runpy.run_path('$PROGS/loops.py', run_name='__main__')
+time.sleep(0.4)"
+after=$(sed -n 's/^#fact after=//p' "$TMP/late/rank0.steps")
+ok "how long it ran after its last step" test "${after:-0}" -ge 400000000
 # Eight batches and the one that made it the source came before.
 steps inference   '15 batches 1 source 3'
 

@@ -223,7 +223,7 @@ Test(view_overview, tells_what_was_different_in_the_slowest_step)
 	expect_has(print(200, false), cpu);
 }
 
-Test(view_overview, says_how_long_the_process_had_run_before)
+Test(view_overview, says_how_long_the_process_ran_before_and_after)
 {
 	static const struct {
 		const char *started;
@@ -231,6 +231,10 @@ Test(view_overview, says_how_long_the_process_had_run_before)
 		const char *says;
 	} row[] = {
 		{"age=200000000\n", false, "1.00 s, 300 ms of it recorded; the process had run for 200 ms before\n"},
+		{"age=200000000\nafter=300000000\n", false,
+		 "300 ms of it recorded; the process had run for 200 ms before, and ran for 300 ms\n"},
+		{"age=99000000\nafter=100000000\n", false, "300 ms of it recorded; the process ran for 100 ms after\n"},
+		{"after=99000000\n", false, "1.00 s, 300 ms of it recorded\n"},
 		{"age=99000000\n", false, "1.00 s, 300 ms of it recorded\n"},
 		{"age=200000000\n", true, "1.00 s, 300 ms of it recorded\n"},
 		{"age=18446744073709551615\n", false, "1.00 s, 300 ms of it recorded\n"},

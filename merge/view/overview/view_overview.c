@@ -156,30 +156,36 @@ static int64_t recorded_ns(const struct tp_run *run)
 
 enum { AGE_PART = 10 };
 
-/* How long the rank that came last had run when its training began. 0: not known. */
-static int64_t find_age(const struct tp_run *run)
+/* How long the rank where it is most had run when its training began ("age"), or ran when that was over
+ * ("after"). 0: not known, or too little for a word. */
+static int64_t find_around(const struct tp_run *run, const char *key, int64_t all_ns)
 {
 	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < run->n_procs; i++) {
 		const struct tp_proc *proc = run->proc[i];
-		const uint64_t age = proc->is_past ? 0 : tp_fact_u64(proc->started, "age", 0);
+		const uint64_t ns = proc->is_past || proc->worker ? 0 : tp_fact_u64(proc->started, key, 0);
 
-		most = age > most ? age : most;
+		most = ns > most ? ns : most;
 	}
-	return most < INT64_MAX ? (int64_t)most : 0;
+	return most < INT64_MAX && (int64_t)most >= all_ns / AGE_PART ? (int64_t)most : 0;
 }
 
-/* With what came before it, where that is worth a word. */
+/* With what came before it, and after. */
 static void print_duration(const struct tp_run *run, int64_t all_ns, int64_t recorded, struct tp_out *out)
 {
-	const int64_t age = find_age(run);
-	char a[32], b[32], c[32], before[96] = "";
+	const int64_t before = find_around(run, "age", all_ns), after = find_around(run, "after", all_ns);
+	char a[32], b[32], c[32], said[128];
+	struct tp_text around;
 
-	if (age > 0 && age >= all_ns / AGE_PART)
-		snprintf(before, sizeof(before), "; the process had run for %s before", tp_show_ns(c, age));
+	tp_text_init(&around, said, sizeof(said));
+	if (before)
+		tp_text_fmt(&around, "; the process had run for %s before", tp_show_ns(c, before));
+	if (after)
+		tp_text_fmt(&around, "%s %s after", before ? ", and ran for" : "; the process ran for",
+			    tp_show_ns(c, after));
 	tp_out_item(out, "", TP_OVERVIEW_LABEL, "duration", "%s, %s of it recorded%s", tp_show_ns(a, all_ns),
-		    tp_show_ns(b, recorded), before);
+		    tp_show_ns(b, recorded), said);
 }
 
 static void print_recorded(const struct tp_run *run, const struct tp_overview *overview,

@@ -156,19 +156,24 @@ static void take_command(void)
 		put_value(&started.text, "", "command_is_cut", "1");
 }
 
-/* How long the process has run, in ns. */
+static void put_ns(struct tp_text *out, const char *key, uint64_t from, uint64_t to)
+{
+	struct tp_text text;
+	char ns[24];
+
+	if (from >= to)
+		return;
+	tp_text_init(&text, ns, sizeof(ns));
+	tp_text_fmt(&text, "%lu", to - from);
+	put_value(out, "", key, ns);
+}
+
+/* How long the process has run. */
 static void take_age(void)
 {
 	const uint64_t start = tp_process_own_start(), now = tp_clock_real_ns();
-	const uint64_t begin = start ? tp_process_start_real_ns(start) : now;
-	struct tp_text out;
-	char age[24];
 
-	if (begin >= now)
-		return;
-	tp_text_init(&out, age, sizeof(age));
-	tp_text_fmt(&out, "%lu", now - begin);
-	put_value(&started.text, "", "age", age);
+	put_ns(&started.text, "age", start ? tp_process_start_real_ns(start) : now, now);
 }
 
 void tp_started_take(void)
@@ -209,10 +214,12 @@ void tp_started_put(struct tp_text *out)
 	tp_text_bytes(out, started.bytes, started.text.buf ? started.text.len : 0);
 }
 
-void tp_started_put_end(struct tp_text *out)
+void tp_started_put_end(struct tp_text *out, uint64_t last_step_ns)
 {
 	const char *end = __atomic_load_n(&started.end, __ATOMIC_ACQUIRE);
 
+	if (last_step_ns)
+		put_ns(out, "after", last_step_ns, tp_clock_mono_ns());
 	if (end)
 		put_value(out, "", "end", end);
 }
