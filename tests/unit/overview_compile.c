@@ -43,6 +43,19 @@ Test(overview_compile, sees_a_function_that_is_compiled_in_each_step)
 	cr_expect(strstr(text, "/home/me/train.py:20 main\n"), "%s", text);
 }
 
+/* Three of 1 MiB in four steps. */
+Test(overview_compile, what_compilations_keep_is_no_growth_of_the_programs)
+{
+	for (uint32_t kib = 700; kib <= 900; kib += 200) {
+		set_up();
+		add_regions(10, 7, false);
+		for (uint32_t k = 0; k < 80; k++)
+			fake_step_row(&fake, proc, k, k * 100 * MS, 100 * MS)->heap_bytes =
+				(100 << 20) + (uint64_t)k * kib * 1024;
+		expect_rules(print(), (const char *[]){"recompilation", kib == 900 ? "host-memory-growth" : NULL, NULL});
+	}
+}
+
 Test(overview_compile, says_nothing_of_regions_that_were_there)
 {
 	/* One region; several, that were compiled before. */

@@ -53,6 +53,7 @@ static const struct rule {
 	bool needs_device;
 } rules[] = {
     {"torch-profiler", 10, tp_advice_profiler, false},
+    {"recompilation", 10, tp_advice_recompilation, false},
     {"memory-growth", 0, tp_advice_growth, false},
     {"host-memory-growth", 0, tp_advice_host_growth, false},
     {"memory-full", 0, tp_advice_memory_full, true},
@@ -75,7 +76,6 @@ static const struct rule {
     {"gloo", 5, tp_advice_gloo, true},
     {"host-bound", 20, tp_advice_host, true},
     {"communication", 15, tp_advice_communication, false},
-    {"recompilation", 10, tp_advice_recompilation, false},
     {"too-many-threads", 15, tp_advice_threads, false},
     {"busy-workers", 15, tp_advice_workers, false},
     {"waits-for-cores", 33, tp_advice_cores, false},

@@ -70,7 +70,7 @@ struct tp_advice_facts {
 	const struct tp_advice *trend;	/* and that of steps that get slower */
 	int64_t host_code_ns;		/* devices are idle, since the host runs code that a rule names */
 	double gloo_percent;		/* of a step only collectives of gloo go on */
-	int64_t profiled_bytes;		/* a step, that a profiler of torch's may keep */
+	int64_t explained_bytes;	/* a step, that what other rules tell may keep */
 	bool is_explained;		/* any rule before does */
 };
 

@@ -209,8 +209,8 @@ bool tp_advice_host_growth(struct tp_advice_facts *facts, struct tp_advice *advi
 	struct growth worst = find_worst(facts->overview, REST);
 	struct tp_keeper keeper;
 
-	/* Nothing, or no more than a profiler may keep. */
-	if (worst.bytes <= facts->profiled_bytes)
+	/* Nothing, or no more than what is told may keep. */
+	if (worst.bytes <= facts->explained_bytes)
 		return judge_worker(facts, advice);
 	tell(facts, &worst, "host memory beside tensors", advice);
 	if (find_rest(&worst, &keeper)) {

@@ -149,7 +149,8 @@ bool tp_advice_profiler(struct tp_advice_facts *facts, struct tp_advice *advice)
 	if (!n || n < count_windows(facts->run) || !sums->n_steps)
 		return false;
 	operators = count_operators(facts->overview);
-	facts->profiled_bytes = operators / (int64_t)sums->n_steps * PROFILED_BYTES;
+	facts->explained_bytes = tp_add(facts->explained_bytes,
+					operators / (int64_t)sums->n_steps * PROFILED_BYTES);
 	advice->percent = tp_advice_percent(operators * PROFILED_NS, sums->all_ns);
 	snprintf(advice->evidence, sizeof(advice->evidence),
 		 "a profiler of PyTorch's is on in all windows (%" PRIu64 "): it takes 2 us or more for each of "
