@@ -3,7 +3,7 @@
 """score.py - does the first advice name the planted problem?
 
 usage: score.py [--from DIR] [--keep DIR [--record]] [--jobs N] [--limit S] [--within S] [--repeat N]
-                [--removed] [--calibrate] [NAME...]
+                [--removed] [--busy N] [--calibrate] [NAME...]
                                                (LIB, MERGE, PYTHON; NAME: part of a script's name)
 
 Each script is run as README says, merged, and the first row of the overview's table `advice` is the
@@ -17,12 +17,14 @@ right: cause and place; cause: the place is not named; elsewhere: the cause is a
 missed: no advice at all; wrong: another cause is accused first. --removed runs the planted ones
 with PLANTED=0, where there must be none. --keep leaves the runs in DIR, --from scores those that
 are there; --record only makes them. --jobs: so many scripts at a time; those for a GPU train by turns,
-others get in each other's way. --limit: seconds of a run, --within: of all. --calibrate: what the
-problem costs a step, without us. Status 1: something was accused that is not there, or less is right
+others get in each other's way. --limit: seconds of a run, --within: of all. --busy: beside so many
+loops that do nothing: the verdict is to be the same, or none. --calibrate: what the problem costs a
+step, without us. Status 1: something was accused that is not there, or less is right
 than --at-least says.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import functools
 import glob
 import json
@@ -226,6 +228,18 @@ def choose_runs(paths, settings):
             yield path, "%s%s%s" % (name, ".removed" if settings.removed else "", ".%d" % at if at else "")
 
 
+@contextlib.contextmanager
+def foreign_load(n):
+    loop = "import os\nwhile os.getppid() == %d: pass" % os.getpid()
+    loops = [subprocess.Popen([sys.executable, "-c", loop], env={}) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
+
+
 def score(paths, settings):
     found = {verdict: [] for verdict in VERDICTS}
     with concurrent.futures.ThreadPoolExecutor(settings.jobs) as pool:
@@ -250,6 +264,7 @@ def main():
     parser.add_argument("--within", type=float, default=float("inf"))
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--removed", action="store_true")
+    parser.add_argument("--busy", type=int, default=0)
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--at-least", type=float, default=0, help="percent that are right")
     settings = parser.parse_args()
@@ -271,7 +286,7 @@ def main():
                     os.path.basename(path)[:-3], with_it, without,
                     100 * (with_it - without) / with_it), flush=True)
         return int(is_failed)
-    with tempfile.TemporaryDirectory() as settings.turns:
+    with tempfile.TemporaryDirectory() as settings.turns, foreign_load(settings.busy):
         found = score(paths, settings)
     n_planted = sum(len(found[v]) for v in VERDICTS[:5])
     if found["failed"]:

@@ -19,6 +19,8 @@ enum {
 				 * the square of the steps rises by a sixth first */
 	POINTS = 32,		/* along a run, of which ... */
 	JUMPS = 3,		/* ... so many are jumps, if levels leave half as much as a curve */
+	POINT_LEAST = 3,	/* steps of a point: of few parts the rise is one that a curve explains, */
+	CHANCE_PART = 5,	/* but for one of so many parts of the squares */
 };
 
 static int64_t median_of(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
@@ -98,15 +100,16 @@ static double left_by_curve(const double value[POINTS])
 }
 
 /* What differs by chance is left by both: so much better, then. */
-static bool is_in_jumps(const struct tp_rhythm_steps *steps)
+static bool is_in_jumps(const struct tp_rhythm_steps *steps, const double value[POINTS])
 {
-	double value[POINTS];
+	return steps->n >= POINTS && left_by_levels(value, JUMPS + 1) < left_by_curve(value) / 2;
+}
 
-	if (steps->n < POINTS)
-		return false;
-	for (uint32_t i = 0; i < POINTS; i++)
-		value[i] = (double)median_of(steps, POINTS, i);
-	return left_by_levels(value, JUMPS + 1) < left_by_curve(value) / 2;
+/* What else the machine does for a while may make one quarter slower than the other. */
+static bool is_by_chance(const struct tp_rhythm_steps *steps, const double value[POINTS])
+{
+	return steps->n >= POINTS * POINT_LEAST &&
+	       left_by_curve(value) > left_by_level(value, POINTS) / CHANCE_PART;
 }
 
 /* ---- the steps ---- */
@@ -115,10 +118,15 @@ bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm
 {
 	struct tp_advice *advice = &found->advice;
 	int64_t first, last;
+	double value[POINTS];
 	char a[32], b[32];
 
 	found->has_few_parts = !find_growth(steps, PARTS, &first, &last);
-	if ((found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last)) || is_in_jumps(steps))
+	if (found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last))
+		return false;
+	for (uint32_t i = 0; i < POINTS && steps->n >= POINTS; i++)
+		value[i] = (double)median_of(steps, POINTS, i);
+	if (is_in_jumps(steps, value) || (found->has_few_parts && is_by_chance(steps, value)))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
 	advice->percent = 100.0 - 100.0 * (double)first * steps->n / (double)steps->all_ns;
