@@ -9,8 +9,8 @@ from parts import PLANTED, STEPS
 rng = np.random.default_rng(3)
 inputs, targets = rng.standard_normal((512, 784)), rng.standard_normal((512, 10))
 kind = torch.float64 if PLANTED else torch.float32
-net = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
-                    nn.Linear(512, 10)).to(kind)
+net = nn.Sequential(nn.Linear(784, 768), nn.ReLU(), nn.Linear(768, 768), nn.ReLU(),
+                    nn.Linear(768, 10)).to(kind)
 opt = torch.optim.SGD(net.parameters(), lr=1e-2)
 for i in range(STEPS):
     at = rng.integers(0, 512, 128)

@@ -89,7 +89,7 @@ static const struct rule {
     {"matrix-decompositions", 20, tp_advice_waste, false},
     {"dense-embedding", 15, tp_advice_waste, false},
     {"unused-gradients", 15, tp_advice_unused, false},
-    {"host-code", 10, tp_advice_host_code, false},
+    {"host-code", 12, tp_advice_host_code, false},
     {"small-operators", 15, tp_advice_small_operators, false},
     {"tensor-cores", 10, tp_advice_tensor_cores, true},
     {"few-blocks", 15, tp_advice_few_blocks, true},
