@@ -45,6 +45,7 @@ static struct {
 	char bytes[TP_STARTED_BYTES];
 	struct tp_text text;	/* buf NULL: nothing was taken */
 	const char *end;	/* atomic; NULL: not over */
+	uint64_t end_ns;	/* when that was said, by CLOCK_MONOTONIC */
 } started;
 
 static void put_value(struct tp_text *out, const char *prefix, const char *key, const char *value)
@@ -206,6 +207,7 @@ void tp_started_forget(void)
 
 void tp_started_end(const char *how)
 {
+	__atomic_store_n(&started.end_ns, tp_clock_mono_ns(), __ATOMIC_RELAXED);
 	__atomic_store_n(&started.end, how, __ATOMIC_RELEASE);
 }
 
@@ -218,8 +220,8 @@ void tp_started_put_end(struct tp_text *out, uint64_t last_step_ns)
 {
 	const char *end = __atomic_load_n(&started.end, __ATOMIC_ACQUIRE);
 
-	if (last_step_ns)
-		put_ns(out, "after", last_step_ns, tp_clock_mono_ns());
+	if (end && last_step_ns)
+		put_ns(out, "after", last_step_ns, __atomic_load_n(&started.end_ns, __ATOMIC_RELAXED));
 	if (end)
 		put_value(out, "", "end", end);
 }
