@@ -97,11 +97,16 @@ def sanity():
 
 
 def twins():
-    """Two optimizers of one class that take turns, on batches of two loaders."""
+    """Two optimizers of one class that take turns, on batches of two loaders. These are kept: a new one that
+    has the address of a training one that is gone may be that one's next pass, for all that is seen."""
     first, first_optimizer = make()
     second, second_optimizer = make()
+    kept = []
     for _ in range(2):
-        for one, other in zip(DataLoader(DATA, 4), DataLoader(DATA, 4, shuffle=True)):
+        loaders = DataLoader(DATA, 4), DataLoader(DATA, 4, shuffle=True)
+        pairs = zip(*loaders)
+        kept.append((loaders, pairs))
+        for one, other in pairs:
             train(first, first_optimizer, one)
             train(second, second_optimizer, other)
 
