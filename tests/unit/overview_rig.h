@@ -91,4 +91,14 @@ static inline void expect_fits(const char *text, uint32_t width)
 	}
 }
 
+/* So many at most. */
+static inline void expect_lines(const char *text, uint32_t most)
+{
+	uint32_t n_lines = 0;
+
+	for (const char *at = text; *at; at++)
+		n_lines += *at == '\n';
+	cr_expect_leq(n_lines, most, "%s", text);
+}
+
 #endif

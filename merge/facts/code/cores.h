@@ -23,16 +23,16 @@ static inline double tp_cores_busy(const struct tp_cores *cores)
 	return cores->n ? cores->percent_sum / (double)cores->n : 0;
 }
 
-/* So far as is known. */
-static inline bool tp_cores_are_idle(const struct tp_cores *cores)
-{
-	return cores->n && tp_cores_busy(cores) < TP_CORES_FULL_PERCENT;
-}
-
 /* What is more takes from something else. */
 static inline bool tp_cores_are_full(const struct tp_cores *cores)
 {
 	return tp_cores_busy(cores) >= TP_CORES_FULL_PERCENT;
+}
+
+/* And it is known. */
+static inline bool tp_cores_are_idle(const struct tp_cores *cores)
+{
+	return cores->n && !tp_cores_are_full(cores);
 }
 
 #endif
