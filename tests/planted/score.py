@@ -3,7 +3,7 @@
 """score.py - does the first advice name the planted problem?
 
 usage: score.py [--from DIR] [--keep DIR [--record]] [--jobs N] [--limit S] [--within S] [--repeat N]
-                [--removed] [--busy N] [--calibrate] [NAME...]
+                [--removed] [--busy N] [--schedule S] [--calibrate] [NAME...]
                                                (LIB, MERGE, PYTHON; NAME: part of a script's name)
 
 Each script is run as README says, merged, and the first row of the overview's table `advice` is the
@@ -18,8 +18,9 @@ missed: no advice at all; wrong: another cause is accused first. --removed runs 
 with PLANTED=0, where there must be none. --keep leaves the runs in DIR, --from scores those that
 are there; --record only makes them. --jobs: so many scripts at a time; those for a GPU train by turns,
 others get in each other's way. --limit: seconds of a run, --within: of all. --busy: beside so many
-loops that do nothing: the verdict is to be the same, or none. --calibrate: what the problem costs a
-step, without us. Status 1: something was accused that is not there, or less is right
+loops that do nothing: the verdict is to be the same, or none. --schedule: another TRAINPROF_SCHEDULE
+('' is the library's own); the environment's STEPS is the length of most runs. --calibrate: what the
+problem costs a step, without us. Status 1: something was accused that is not there, or less is right
 than --at-least says.
 """
 import argparse
@@ -127,7 +128,9 @@ def run_well(args, what, seconds=LONGEST_S, **more):
 def train(path, ranks, folder, settings):
     env = environment(LD_PRELOAD=os.path.abspath(os.environ.get(
         "LIB", os.path.join(TOP, "build/libtrainprof.so"))), TRAINPROF_DIR=os.path.abspath(folder),
-        TRAINPROF_SCHEDULE=SCHEDULE, TRAINPROF_OVERWRITE="1", PLANTED="0" if settings.removed else "1")
+        TRAINPROF_OVERWRITE="1", PLANTED="0" if settings.removed else "1")
+    if settings.schedule:
+        env["TRAINPROF_SCHEDULE"] = settings.schedule
     if settings.jobs > 1:
         env["PLANTED_TURN"] = os.path.join(settings.turns, "turn")
         env.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // settings.jobs)))
@@ -265,6 +268,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--removed", action="store_true")
     parser.add_argument("--busy", type=int, default=0)
+    parser.add_argument("--schedule", default=SCHEDULE)
     parser.add_argument("--calibrate", action="store_true")
     parser.add_argument("--at-least", type=float, default=0, help="percent that are right")
     settings = parser.parse_args()
