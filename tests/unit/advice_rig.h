@@ -72,11 +72,16 @@ static inline struct tp_event *add(uint8_t kind, const char *name, int64_t begin
 }
 
 /* Step i from i * 100 ms on, recorded. */
+static inline void add_some_steps(uint32_t n)
+{
+	fake_window(&fake, proc, 0, 0, n * 100 * MS)->n_events = 1;
+	for (uint32_t i = 0; i < n; i++)
+		event[n_events++] = fake_step(&fake, proc, i, i * 100 * MS, (i + 1) * 100 * MS);
+}
+
 static inline void add_steps(void)
 {
-	fake_window(&fake, proc, 0, 0, STEPS * 100 * MS)->n_events = 1;
-	for (uint32_t i = 0; i < STEPS; i++)
-		event[n_events++] = fake_step(&fake, proc, i, i * 100 * MS, (i + 1) * 100 * MS);
+	add_some_steps(STEPS);
 }
 
 static inline void add_stack(uint32_t stack, int64_t at)

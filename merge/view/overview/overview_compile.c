@@ -18,7 +18,9 @@
 
 enum {
 	AGAIN_LEAST = 3,	/* compilations after the first, in recorded steps */
-	STEPS_OF = 4,		/* one in so many steps */
+	STEPS_OF = 4,		/* one in so many steps; */
+	IN_EACH_LEAST = 3,	/* in fewer steps, as many as there are of one function: its first one is for
+				 * lengths that do not change, its second one for such as do */
 	TRACED_LEAST = 5,	/* operators of a compilation */
 	KEPT_BYTES = 1 << 20,	/* by each compilation: 0.5 MiB for a model of four layers */
 };
@@ -26,24 +28,24 @@ enum {
 static const char region[] = TP_NAME_COMPILED, tracing[] = "PythonDispatchMode";
 
 struct compiled {
-	uint32_t n_regions, n_frames;
+	uint32_t n_regions, n_frames, n_most; /* of one frame */
 	uint64_t n_traced;
 	int64_t traced_ns;
 };
 
-/* Of a frame that no earlier name has. */
-static bool is_first(const struct tp_overview *overview, uint32_t at)
+/* Earlier names of the same frame. */
+static uint32_t count_before(const struct tp_overview *overview, uint32_t at)
 {
 	const struct tp_name *name = tp_names_at(overview->names, at), *other;
 	size_t n = sizeof(region) - 1 + strspn(name->bytes + sizeof(region) - 1, "0123456789") + 1;
+	uint32_t n_before = 0;
 
 	for (uint32_t i = 0; i < at; i++) {
 		other = tp_names_at(overview->names, i);
-		if (overview->row[i].calls && tp_begins(other->bytes, other->n_bytes, region) &&
-		    !strncmp(other->bytes, name->bytes, n))
-			return false;
+		n_before += overview->row[i].calls && tp_begins(other->bytes, other->n_bytes, region) &&
+			    !strncmp(other->bytes, name->bytes, n);
 	}
-	return true;
+	return n_before;
 }
 
 static void count_compiled(const struct tp_overview *overview, struct compiled *compiled)
@@ -56,13 +58,26 @@ static void count_compiled(const struct tp_overview *overview, struct compiled *
 		if (!overview->row[i].calls)
 			continue;
 		if (tp_begins(name->bytes, name->n_bytes, region)) {
+			const uint32_t n_before = count_before(overview, i);
+
 			compiled->n_regions++;
-			compiled->n_frames += is_first(overview, i);
+			compiled->n_frames += !n_before;
+			if (n_before >= compiled->n_most)
+				compiled->n_most = n_before + 1;
 		} else if (!strcmp(name->bytes, tracing)) {
 			compiled->n_traced += overview->row[i].calls;
 			compiled->traced_ns = tp_add(compiled->traced_ns, overview->row[i].self_ns);
 		}
 	}
+}
+
+static bool is_again_and_again(const struct compiled *compiled, uint64_t n_steps)
+{
+	const uint32_t n_again = compiled->n_regions - compiled->n_frames;
+	const bool is_in_each = compiled->n_most >= IN_EACH_LEAST && compiled->n_most >= n_steps;
+
+	return (n_again >= AGAIN_LEAST || is_in_each) && (uint64_t)n_again * STEPS_OF >= n_steps &&
+	       compiled->n_traced >= (uint64_t)n_again * TRACED_LEAST;
 }
 
 bool tp_advice_recompilation(struct tp_advice_facts *facts, struct tp_advice *advice)
@@ -75,10 +90,9 @@ bool tp_advice_recompilation(struct tp_advice_facts *facts, struct tp_advice *ad
 	char a[32];
 
 	count_compiled(facts->overview, &compiled);
-	n_again = compiled.n_regions - compiled.n_frames;
-	if (n_again < AGAIN_LEAST || (uint64_t)n_again * STEPS_OF < sums->n_steps ||
-	    compiled.n_traced < (uint64_t)n_again * TRACED_LEAST)
+	if (!is_again_and_again(&compiled, sums->n_steps))
 		return false;
+	n_again = compiled.n_regions - compiled.n_frames;
 	/* Most of a compilation is Python, before the first operator of what was compiled. */
 	tp_sites_top(facts->overview->sites, NULL, TP_SITE_GAP, &site, 1);
 	ns = tp_add(compiled.traced_ns, site.figure[TP_SITE_GAP]);
