@@ -18,8 +18,8 @@ TestSuite(overview_ranks, .init = set_up);
 	"thread.1001=" ran "000000 " waited "000000 python\n" others
 #define THREAD(ran, waited) THREADS(ran, waited, "")
 
-/* Two ranks: at each collective the second, or each by turns, comes 50 ms after the other. */
-static void add_ranks(bool by_turns, const char *first, const char *second)
+/* Two ranks: at each collective the second, or each by turns, comes so long after the other. */
+static void add_late_ranks(uint32_t late_ms, bool by_turns, const char *first, const char *second)
 {
 	struct tp_proc *both[2] = {proc, fake_proc(&fake, 1)};
 
@@ -31,15 +31,20 @@ static void add_ranks(bool by_turns, const char *first, const char *second)
 	}
 	for (uint32_t i = 0; i < STEPS; i++) {
 		const uint32_t early = by_turns ? i % 2 : 0;
-		int64_t at = i * 100 * MS;
+		const int64_t at = i * 100 * MS, last = at + 80 * MS;
 
 		for (uint32_t r = 0; r < 2; r++)
 			event[n_events++] = fake_step(&fake, both[r], i, at, at + 100 * MS);
 		for (uint32_t r = 0; r < 2; r++)
 			event[n_events++] = fake_span(&fake, both[r], 0, TP_REC_RANGE,
 						      fake_text(&fake, "gloo:all_reduce"),
-						      at + (r == early ? 30 : 80) * MS, at + 90 * MS);
+						      r == early ? last - late_ms * MS : last, at + 90 * MS);
 	}
+}
+
+static void add_ranks(bool by_turns, const char *first, const char *second)
+{
+	add_late_ranks(50, by_turns, first, second);
 }
 
 /* Nobody is to blame, nor are buckets. */
@@ -56,6 +61,17 @@ Test(overview_ranks, tells_waiting_for_a_rank_from_moving_bytes)
 	expect_rules(print(), (const char *const[]){"communication", NULL});
 	for (uint32_t r = 0; r < 2; r++)
 		fake.run.window[r].totals = THREADS("200", "79", "thread.9=80000000 41000000 gloo\n");
+	expect_rules(print(), (const char *const[]){NULL});
+}
+
+/* Of communication in 25 % of the time 15 % of a step are waiting. */
+Test(overview_ranks, waiting_is_told_by_what_it_takes_itself)
+{
+	add_late_ranks(30, true, NULL, NULL);
+	expect_rules(print(), (const char *const[]){"communication", NULL});
+	cr_expect(strstr(print(), "for 25.0 % of step time nothing but communication"), "%s", print());
+	set_up();
+	add_late_ranks(28, true, NULL, NULL);
 	expect_rules(print(), (const char *const[]){NULL});
 }
 

@@ -224,6 +224,7 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 		return true;
 	if (facts->is_explained)
 		return false;
+	waiting_ns = waiting_ns < comm_ns ? waiting_ns : comm_ns;
 	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
 	if (!facts->gpu.all_ns && (advice->percent < PLAIN_PERCENT || facts->is_crowded ||
 				   are_cores_full(facts->run, is_waiting)))
@@ -233,9 +234,10 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 	if (is_waiting && tp_advice_comm_pipeline(facts, rank, n, &text, advice))
 		return true;
 	if (is_waiting) {
+		/* The rest is what ranks that are alike take, too. */
+		advice->percent = tp_advice_percent(waiting_ns, facts->sums->all_ns);
 		tp_text_fmt(&text, ", %s of it waiting for the last rank, which is not always the same one",
-			    tp_show_percent(a, (double)(waiting_ns < comm_ns ? waiting_ns : comm_ns),
-					    (double)comm_ns));
+			    tp_show_percent(a, (double)waiting_ns, (double)comm_ns));
 		/* What is waited for is not made shorter by larger buckets. */
 		snprintf(advice->todo, sizeof(advice->todo), "give all ranks equal work in each step "
 			 "(inputs of equal length, cores for all): -v comm");
