@@ -146,7 +146,7 @@ bool tp_advice_host_code(struct tp_advice_facts *facts, struct tp_advice *advice
 	if (facts->is_uneven || facts->is_periodic || facts->is_compiling || !sums->n_steps ||
 	    sums->ns[TP_CAT_CPU] <= 0 || tp_advice_has_devices(facts->run))
 		return false;
-	is_gap = !(facts->is_collecting && tp_advice_gap_is_garbage(facts)) && judge_longest(facts, advice);
+	is_gap = !tp_advice_gap_is_garbage(facts) && judge_longest(facts, advice);
 	if (!tp_advice_host_function(facts, &by_samples))
 		return is_gap;
 	if (!is_gap || by_samples.percent > advice->percent * MORE)

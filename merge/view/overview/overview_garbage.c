@@ -18,8 +18,11 @@
 
 enum {
 	LEAST = 10,	/* samples */
+	NAMED_LEAST = 3,	/* samples in windows: where it is outside of them, too */
 	STEPS_LEAST = 3,	/* that were met, */
-	STEPS_PART = 4,	/* and one in so many: one long collection says nothing of the others */
+	STEPS_PART = 4,	/* and one in so many: one long collection says nothing of the others, */
+	OUTSIDE_LEAST = 2, /* but with so many samples outside windows, one in OUTSIDE_PART there */
+	OUTSIDE_PART = 4,
 	SHOWN = 200,
 };
 
@@ -31,8 +34,8 @@ static uint64_t count_collecting(const struct tp_sample_owners *owners)
 	       all[TP_SAMPLES_GAP].collects;
 }
 
-/* The function of the user's that most of them met. */
-static void name_place(const struct tp_sample_owners *owners, struct tp_advice *advice)
+/* The function of the user's that most samples of steps met. */
+static void name_place(const struct tp_sample_owners *owners, const char *where, struct tp_advice *advice)
 {
 	const struct tp_sample_owner *most = NULL;
 	struct tp_sample_owner own;
@@ -51,7 +54,7 @@ static void name_place(const struct tp_sample_owners *owners, struct tp_advice *
 	/* What it called makes no odds: any line may set a collection off. */
 	own = (struct tp_sample_owner){.frame = most->frame};
 	tp_text_init(&out, advice->place, sizeof(advice->place));
-	tp_text_fmt(&out, "most of it in %s", tp_sample_owner_show(shown, sizeof(shown), &own));
+	tp_text_fmt(&out, "%smost of it in %s", where, tp_sample_owner_show(shown, sizeof(shown), &own));
 }
 
 /* In windows. */
@@ -71,11 +74,19 @@ static bool judge_samples(const struct tp_advice_facts *facts, struct tp_advice 
 		 " steps; full collections in windows: %" PRIu64,
 		 tp_show_percent(a, (double)n, (double)all), owners->samples->n_collecting,
 		 (uint64_t)facts->sums->n_steps, n_full);
-	name_place(owners, advice);
+	name_place(owners, "", advice);
 	return true;
 }
 
-/* Outside windows. Nothing is known of the line. */
+static bool is_enough_outside(const struct tp_advice_facts *facts, const struct tp_outside *outside)
+{
+	return outside->n_collecting >= LEAST ||
+	       (outside->n_collecting >= OUTSIDE_LEAST &&
+		outside->n_collecting * OUTSIDE_PART >= outside->n_training &&
+		count_collecting(facts->overview->owners) >= LEAST);
+}
+
+/* Outside windows, whose samples say nothing of who collects. */
 static bool judge_outside(const struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	struct tp_outside outside;
@@ -83,7 +94,7 @@ static bool judge_outside(const struct tp_advice_facts *facts, struct tp_advice 
 	bool is_any;
 
 	tp_outside_read(facts->run, &outside);
-	is_any = outside.n_collecting >= LEAST;
+	is_any = is_enough_outside(facts, &outside);
 	if (is_any) {
 		advice->percent = 100.0 * (double)outside.n_collecting / (double)outside.n_training;
 		snprintf(advice->evidence, sizeof(advice->evidence),
@@ -91,6 +102,8 @@ static bool judge_outside(const struct tp_advice_facts *facts, struct tp_advice 
 			 " samples of the training thread",
 			 tp_show_percent(a, (double)outside.n_collecting, (double)outside.n_training),
 			 outside.n_training);
+		if (count_collecting(facts->overview->owners) >= NAMED_LEAST)
+			name_place(facts->overview->owners, "in windows ", advice);
 	}
 	tp_outside_free(&outside);
 	return is_any;

@@ -135,5 +135,5 @@ bool tp_advice_gap_is_garbage(const struct tp_advice_facts *facts)
 {
 	const struct tp_samples_sum *gap = &facts->overview->owners->samples->all[TP_SAMPLES_GAP];
 
-	return tp_advice_is_most(gap->collects, gap->n, MOST_PERCENT);
+	return gap->collects >= LEAST && tp_advice_is_most(gap->collects, gap->n, MOST_PERCENT);
 }
