@@ -302,10 +302,23 @@ Test(overview_rhythm, leaves_out_steps_that_had_no_core)
 	started = "";
 }
 
+/* Windows are the slow steps, or all but each so many. */
+static const char *print_windows(length *of, uint32_t but)
+{
+	print(of, 1000, STEPS, TP_PHASE_WAIT);
+	for (uint32_t i = 0; i < STEPS; i++)
+		if (but ? i % but : of(i) > 50)
+			fake.run.step[i].phase = TP_PHASE_ACTIVE;
+	return fake_print(&fake, &tp_view_overview, &options, NULL, 0, 200, false);
+}
+
 Test(overview_rhythm, leaves_out_steps_of_windows_and_short_runs)
 {
-	expect_rule(print(tenth, 1000, STEPS, TP_PHASE_ACTIVE), NULL);
+	expect_rule(print_windows(tenth, 0), NULL);
 	expect_rule(print(tenth, 1000, 20, TP_PHASE_WAIT), NULL);
+	/* But most are recorded: one in six is not, or none. */
+	expect_rule(print_windows(tenth, 6), "every-n-steps");
+	expect_rule(print(tenth, 1000, STEPS, TP_PHASE_ACTIVE), "every-n-steps");
 }
 
 /* Steps 9, 19, ... begin an epoch. */

@@ -52,8 +52,22 @@ static void leave_out_crowded(struct tp_rhythm_steps *steps)
 	steps->n = n;
 }
 
+static void take_rows(const struct tp_overview_proc *proc, bool has_windows, struct tp_rhythm_steps *steps)
+{
+	steps->n = 0;
+	for (uint32_t i = 0; i < proc->n_ledger; i++) {
+		const struct tp_step_row *row = &proc->ledger[i];
+
+		if (row->index >= FIRST_STEP && row->phase != TP_PHASE_WARMUP &&
+		    (has_windows || row->phase != TP_PHASE_ACTIVE) && row->dur_ns >= 0)
+			steps->row[steps->n++] = row;
+	}
+}
+
 bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps)
 {
+	uint32_t n_all;
+
 	*steps = (struct tp_rhythm_steps){.slow_percent = SLOW_PERCENT};
 	if (proc->n_ledger < STEPS_LEAST)
 		return false;
@@ -62,14 +76,12 @@ bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps
 	steps->scratch = malloc(proc->n_ledger * sizeof(*steps->scratch));
 	if (!steps->row || !steps->scratch)
 		return false;
-	for (uint32_t i = 0; i < proc->n_ledger; i++) {
-		const struct tp_step_row *row = &proc->ledger[i];
-
-		if (row->index < FIRST_STEP || row->phase == TP_PHASE_WARMUP ||
-		    row->phase == TP_PHASE_ACTIVE || row->dur_ns < 0)
-			continue;
-		steps->row[steps->n++] = row;
-	}
+	take_rows(proc, true, steps);
+	n_all = steps->n;
+	take_rows(proc, false, steps);
+	/* Where most are recorded, that makes none of them longer than the others. */
+	if (steps->n < STEPS_LEAST && steps->n < n_all / 2)
+		take_rows(proc, true, steps);
 	leave_out_crowded(steps);
 	for (uint32_t i = 0; i < steps->n; i++)
 		steps->all_ns = tp_add(steps->all_ns, steps->row[i]->dur_ns);

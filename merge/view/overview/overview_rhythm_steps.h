@@ -3,8 +3,8 @@
  * overview_rhythm_steps.h - steps of a process outside windows, and which of them are slow
  *
  * By the ledger, which has every step. Steps of windows are left out: recording makes them longer, and
- * windows come at equal distances, too. So are those in which the training thread had no core, if they are
- * a third at most.
+ * windows come at equal distances, too. Where most steps of a run are recorded, all count. Those in which
+ * the training thread had no core are left out, too, if they are a third at most.
  */
 #ifndef TP_OVERVIEW_RHYTHM_STEPS_H
 #define TP_OVERVIEW_RHYTHM_STEPS_H
