@@ -119,6 +119,36 @@ Test(view_overview, advises_on_data_loading_only_where_it_matters)
 	cr_expect_not(strstr(text, "num_workers"), "%s", text);
 }
 
+/* Steps 4 to 7 of n are recorded. */
+static bool says_windows_are_unlike(uint32_t n, int64_t recorded_ms, int64_t others_ms)
+{
+	struct tp_proc *proc;
+
+	fake_init(&fake);
+	n_events = 0;
+	proc = fake_proc(&fake, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		const bool is_recorded = i >= 4 && i < 8;
+		struct tp_step_row *row = fake_step_row(&fake, proc, i, i * 200ll * MS,
+							(is_recorded ? recorded_ms : others_ms) * MS);
+
+		row->phase = is_recorded ? TP_PHASE_ACTIVE : TP_PHASE_WAIT;
+	}
+	return strstr(print(200, false), "windows   the median recorded step took ");
+}
+
+Test(view_overview, says_where_recorded_steps_are_no_sample_of_the_run)
+{
+	cr_expect(says_windows_are_unlike(30, 20, 31));
+	cr_expect(strstr(print(200, false), "took 20.0 ms, the median other one 31.0 ms"), "%s", print(200, false));
+	cr_expect(says_windows_are_unlike(30, 31, 20));
+	cr_expect_not(says_windows_are_unlike(30, 20, 29));
+	cr_expect_not(says_windows_are_unlike(30, 29, 20));
+	/* The first step counts for nothing: 16 and 15 others. */
+	cr_expect(says_windows_are_unlike(21, 20, 31));
+	cr_expect_not(says_windows_are_unlike(20, 20, 31));
+}
+
 Test(view_overview, tells_what_was_different_in_the_slowest_step)
 {
 	static const char *const data[] = {

@@ -21,6 +21,8 @@ enum {
 	BARS = 48,	  /* of the row of step durations */
 	BARS_LEAST = 10,  /* steps: fewer are no picture */
 	MUCH_PERCENT = 40,	/* of the time without a core: that is why a step is the slowest */
+	UNLIKE_PERCENT = 150,	/* of the median recorded step, or of the others: windows are not like the */
+	OTHERS_LEAST = 16,	/* run, if there are so many others */
 };
 
 /* What grew most in a recorded step against the median of each category. */
@@ -150,6 +152,38 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	free(value);
 }
 
+/* Of the recorded steps or of all others, without those that pay for what happens once; their number. */
+static uint32_t sort_steps(const struct tp_run *run, bool is_recorded, int64_t *value)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < run->n_steps; i++)
+		if (run->step[i].index && run->step[i].phase != TP_PHASE_WARMUP &&
+		    (run->step[i].phase == TP_PHASE_ACTIVE) == is_recorded)
+			value[n++] = run->step[i].dur_ns;
+	tp_sort_i64(value, n);
+	return n;
+}
+
+static void print_unlike(const struct tp_run *run, struct tp_out *out)
+{
+	int64_t *value = malloc((run->n_steps + 1) * sizeof(*value)), recorded = 0, others = 0;
+	uint32_t n;
+	char a[32], b[32];
+
+	if (value && (n = sort_steps(run, true, value)) > 0)
+		recorded = tp_percentile(value, n, 50);
+	if (recorded && (n = sort_steps(run, false, value)) >= OTHERS_LEAST)
+		others = tp_percentile(value, n, 50);
+	if (others &&
+	    (others / UNLIKE_PERCENT >= recorded / 100 || recorded / UNLIKE_PERCENT >= others / 100))
+		tp_out_item(out, "yellow", TP_OVERVIEW_LABEL, "windows",
+			    "the median recorded step took %s, the median other one %s: windows do not show "
+			    "what most of the run is like; choose other steps (TRAINPROF_SCHEDULE=wait=N,...)",
+			    tp_show_ns(a, recorded), tp_show_ns(b, others));
+	free(value);
+}
+
 static void print_data(const struct tp_run *run, const struct tp_overview_sums *sums,
 		       struct tp_out *out)
 {
@@ -205,6 +239,7 @@ void tp_overview_print_notes(const struct tp_run *run, const struct tp_overview 
 	tp_overview_print_host(run, out);
 	print_failed(overview, out);
 	print_slowest(run, overview, out);
+	print_unlike(run, out);
 	if (!is_data_told)
 		print_data(run, sums, out);
 	print_cores(run, overview, out);
