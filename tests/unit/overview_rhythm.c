@@ -137,7 +137,7 @@ static int64_t slower_soon(uint32_t step)
 /* One eighth of a short run is not slower than the one before. */
 static int64_t slower_in_few(uint32_t step)
 {
-	return 20 + step / 2 - (step >= 12 && step < 16 ? 4 : 0);
+	return 20 + step / 2 - (step >= 14 && step < 19 ? 4 : 0);
 }
 
 /* Hardly, until another program begins. */

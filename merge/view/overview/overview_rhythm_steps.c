@@ -28,6 +28,18 @@ int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, ui
 	return steps->scratch[n / 2];
 }
 
+uint32_t tp_rhythm_part_first(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
+{
+	return (uint32_t)((uint64_t)steps->n * part / parts);
+}
+
+int64_t tp_rhythm_part_median(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
+{
+	const uint32_t first = tp_rhythm_part_first(steps, parts, part);
+
+	return tp_rhythm_median(steps, first, tp_rhythm_part_first(steps, parts, part + 1) - first);
+}
+
 void tp_rhythm_steps_free(struct tp_rhythm_steps *steps)
 {
 	free(steps->row);

@@ -29,6 +29,10 @@ struct tp_rhythm_kind {
 
 /* Of their durations, of n from the first on; n is not 0. */
 int64_t tp_rhythm_median(const struct tp_rhythm_steps *steps, uint32_t first, uint32_t n);
+/* Of the part'th of `parts` parts of them, which are no more than steps. */
+int64_t tp_rhythm_part_median(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part);
+/* The first step of that part, by its order. */
+uint32_t tp_rhythm_part_first(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part);
 /* To be freed, in any case. False: too few of them to say anything. */
 bool tp_rhythm_steps(const struct tp_overview_proc *proc, struct tp_rhythm_steps *steps);
 void tp_rhythm_steps_free(struct tp_rhythm_steps *steps);

@@ -23,17 +23,9 @@ enum {
 	SAME_PERCENT = 10,	/* that memory differs by, at most */
 };
 
-static int64_t median_to(const struct tp_rhythm_steps *steps, uint32_t points)
+static int64_t median_to(const struct tp_rhythm_steps *steps, uint32_t point)
 {
-	return tp_rhythm_median(steps, 0, (uint32_t)((uint64_t)steps->n * points / POINTS));
-}
-
-static int64_t median_at(const struct tp_rhythm_steps *steps, uint32_t point)
-{
-	const uint32_t from = (uint32_t)((uint64_t)steps->n * point / POINTS),
-		       to = (uint32_t)((uint64_t)steps->n * (point + 1) / POINTS);
-
-	return tp_rhythm_median(steps, from, to - from);
+	return tp_rhythm_median(steps, 0, tp_rhythm_part_first(steps, POINTS, point));
 }
 
 /* The first of the slow steps at the end, by their order in `steps`. 0: there is none. */
@@ -43,14 +35,14 @@ static uint32_t find_since(const struct tp_rhythm_steps *steps)
 	int64_t slow_ns = tp_whole((double)median_to(steps, POINTS_LEAST) * SLOW_PERCENT / 100);
 
 	for (uint32_t i = point; i < POINTS; i++)
-		if (median_at(steps, i) < slow_ns)
+		if (tp_rhythm_part_median(steps, POINTS, i) < slow_ns)
 			return 0;
-	while (point >= POINTS_LEAST && median_at(steps, point - 1) >= slow_ns)
+	while (point >= POINTS_LEAST && tp_rhythm_part_median(steps, POINTS, point - 1) >= slow_ns)
 		point--;
 	if (point < POINTS_LEAST)
 		return 0;
 	slow_ns = tp_whole((double)median_to(steps, point) * SLOW_PERCENT / 100);
-	for (uint32_t i = (uint32_t)((uint64_t)steps->n * (point - 1) / POINTS); i < steps->n; i++)
+	for (uint32_t i = tp_rhythm_part_first(steps, POINTS, point - 1); i < steps->n; i++)
 		if (steps->row[i]->dur_ns >= slow_ns)
 			return i;
 	return 0;

@@ -23,13 +23,6 @@ enum {
 	CHANCE_PART = 5,	/* but for one of so many parts of the squares */
 };
 
-static int64_t median_of(const struct tp_rhythm_steps *steps, uint32_t parts, uint32_t part)
-{
-	const uint32_t n = steps->n / parts;
-
-	return tp_rhythm_median(steps, steps->n - (parts - part) * n, n);
-}
-
 /* False: not each of so many parts is slower than the one before, or the last one not by enough. */
 static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int64_t *first, int64_t *last)
 {
@@ -39,7 +32,7 @@ static bool find_growth(const struct tp_rhythm_steps *steps, uint32_t parts, int
 		return false;
 	for (uint32_t part = 0; part < parts; part++) {
 		before = median;
-		median = median_of(steps, parts, part);
+		median = tp_rhythm_part_median(steps, parts, part);
 		if (!part)
 			*first = median;
 		else if (median - before < least)
@@ -125,7 +118,7 @@ bool tp_rhythm_judge_trend(const struct tp_rhythm_steps *steps, struct tp_rhythm
 	if (found->has_few_parts && !find_growth(steps, FEW_PARTS, &first, &last))
 		return false;
 	for (uint32_t i = 0; i < POINTS && steps->n >= POINTS; i++)
-		value[i] = (double)median_of(steps, POINTS, i);
+		value[i] = (double)tp_rhythm_part_median(steps, POINTS, i);
 	if (is_in_jumps(steps, value) || (found->has_few_parts && is_by_chance(steps, value)))
 		return false;
 	/* Numbers that a file made up may be too large for a product of integers. */
