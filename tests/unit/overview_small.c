@@ -165,6 +165,13 @@ Test(overview_small, takes_neither_layers_nor_the_backward_pass_for_a_loop)
 
 	expect_rules(print_larger_from(linear), (const char *[]){"small-operators", NULL});
 	expect_rules(print_larger_from(container), (const char *[]){NULL});
+	/* What makes the weights of a layer anew may do it in many rounds. */
+	advice_gpu_init();
+	add_small(300, 1, 30000, 5000);
+	add_call(4, 2, "forward", container);
+	add_call(5, 4, "_power_method", "/v/lib/python3.11/site-packages/torch/nn/utils/parametrizations.py");
+	move_stacks(2, 5, 4);
+	expect_rules(print(), (const char *[]){"small-operators", NULL});
 	/* So small are those of a loop over small models. */
 	expect_rules(print_from(container, NULL), (const char *[]){"small-operators", NULL});
 	expect_rules(print_from(engine, NULL), (const char *[]){NULL});

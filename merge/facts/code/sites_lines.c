@@ -58,12 +58,18 @@ static bool is_deep_copy(const struct tp_frame *frame, uint32_t n)
 	return false;
 }
 
-/* Layers that torch calls one after the other, each once: no loop of the program's. */
+/* Layers that torch calls one after the other, each once: no loop of the program's. What makes their weights
+ * anew (spectral_norm) may be one. */
 static bool is_in_container(const struct tp_frame *frame, uint32_t n)
 {
-	for (uint32_t i = 0; i < n && !tp_own_python(frame[i].file); i++)
-		if (frame[i].is_python && strstr(frame[i].file, "/torch/nn/modules/container.py"))
+	for (uint32_t i = 0; i < n && !tp_own_python(frame[i].file); i++) {
+		if (!frame[i].is_python)
+			continue;
+		if (strstr(frame[i].file, "/torch/nn/utils/"))
+			return false;
+		if (strstr(frame[i].file, "/torch/nn/modules/container.py"))
 			return true;
+	}
 	return false;
 }
 
