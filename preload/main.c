@@ -43,6 +43,7 @@
 #include "runtime/probe/mark/mark.h"
 #include "runtime/probe/nccl/nccl.h"
 #include "runtime/probe/python/modules.h"
+#include "runtime/probe/python/pyhooks.h"
 #include "runtime/probe/sample/pysample.h"
 #include "runtime/probe/torch/category.h"
 #include "runtime/probe/torch/tensor.h"
@@ -50,7 +51,8 @@
 
 /* What records torch; in a program where torch cannot be its absence is nothing to report. */
 #define PROBES_OF_TORCH                                                                    \
-	&tp_torch_probe, &tp_tensor_probe, &tp_category_probe, &tp_pysample_probe, &tp_keep_probe
+	&tp_torch_probe, &tp_tensor_probe, &tp_category_probe, &tp_pysample_probe, &tp_keep_probe, \
+	&tp_pyhooks_probe
 #define PROBES_OF_ALL                                                                      \
 	&tp_heap_probe, &tp_host_probe, &tp_clock_sync_probe, &tp_mark_probe,              \
 	&tp_devmem_probe, &tp_nvml_probe, &tp_cupti_probe, &tp_nccl_probe, &tp_hang_probe, \

@@ -55,7 +55,8 @@ RULES = {
     "communication": "communication|small-buckets|many-collectives",
     "synchronising": "synchronising", "device-allocations": "device-allocations",
     "pageable-copies": "pageable-copies", "exposed-copies": "exposed-copies", "host-bound": "host-bound",
-    "anomaly": "anomaly-detection", "profiler": "torch-profiler", "evaluation": "evaluation", "extra-operators": "extra-operators",
+    "anomaly": "anomaly-detection", "profiler": "torch-profiler", "python-hooks": "python-hooks",
+    "evaluation": "evaluation", "extra-operators": "extra-operators",
     "dense-embedding": "dense-embedding", "one-hot": "one-hot", "decompositions": "matrix-decompositions",
     "few-blocks": "few-blocks", "unused-gradients": "unused-gradients", "tensor-cores": "tensor-cores", "gloo": "gloo",
 }

@@ -50,7 +50,7 @@ static inline void expect_rules(const char *text, const char *const *wanted)
 					  "interpreter-lock", "recompilation", "double-precision",
 					  "host-memory-growth", "busy-workers", "exposed-copies",
 					  "few-blocks", "throttling", "dense-embedding",
-					  "one-hot", "matrix-decompositions", "torch-profiler",
+					  "one-hot", "matrix-decompositions", "torch-profiler", "python-hooks",
 					  "waits-for-cores", "too-few-threads", "unused-gradients",
 					  NULL};
 

@@ -308,6 +308,44 @@ Test(overview_savings, sees_a_profiler_that_is_always_on)
 	}
 }
 
+/* Half of each step is outside operators, or a fifth, or nearly that. */
+Test(overview_savings, sees_what_is_called_for_all_of_python)
+{
+	static const struct {
+		int64_t outside_ms;	/* of 100 */
+		const char *totals, *wanted;
+	} row[] = {
+		{50, "python.tracemalloc=1\n", "tracemalloc notes each object"},
+		{20, "python.debug_memory=1\n", "Python checks each block of its memory"},
+		{50, "python.memory_hooks=1\n", "a tool has hooks of its own in Python's allocator"},
+		{50, "python.trace=1\n", "a function of sys.settrace() is called"},
+		{50, "python.profile=1\n", "a function of sys.setprofile() is called"},
+		{50, "python.monitoring=1\n", "a tool of sys.monitoring is called"},
+		{19, "python.tracemalloc=1\n", NULL},
+		{50, "", NULL},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		advice_init();
+		add_one_line();
+		for (uint32_t k = 0; k < STEPS; k++) {
+			add_stack(1, k * 100ll * MS + 1);
+			add(TP_REC_OP, "aten::mm", k * 100ll * MS + 2, (k * 100ll + 100 - row[i].outside_ms) * MS);
+		}
+		fake.run.window[0].totals = row[i].totals;
+		text = print();
+		cr_expect_eq(strstr(text, "\n  python-hooks ") != NULL, row[i].wanted != NULL, "%u: %s", i, text);
+		cr_expect(!row[i].wanted || strstr(text, row[i].wanted), "%s", text);
+	}
+	/* In the second window it was off. */
+	fake.run.window[0].totals = "python.tracemalloc=1\n";
+	cr_expect(strstr(print(), "\n  python-hooks "));
+	fake_window(&fake, proc, 1, STEPS * 100 * MS, STEPS * 100 * MS + 1)->n_events = 1;
+	cr_expect_not(strstr(print(), "\n  python-hooks "), "%s", print());
+}
+
 /* 4 KiB for each of 601 operators of a step is 2.3 MiB. */
 Test(overview_savings, what_a_profiler_keeps_is_no_growth_of_the_programs)
 {

@@ -53,6 +53,7 @@ static const struct rule {
 	bool needs_device;
 } rules[] = {
     {"torch-profiler", 10, tp_advice_profiler, false},
+    {"python-hooks", 20, tp_advice_python_hooks, false},
     {"recompilation", 10, tp_advice_recompilation, false},
     {"memory-growth", 0, tp_advice_growth, false},
     {"host-memory-growth", 0, tp_advice_host_growth, false},

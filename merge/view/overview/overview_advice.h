@@ -86,7 +86,7 @@ tp_advice_judge tp_advice_data, tp_advice_growth, tp_advice_memory_full, tp_advi
 	tp_advice_communication, tp_advice_threads, tp_advice_lock, tp_advice_recompilation,
 	tp_advice_host_growth, tp_advice_double, tp_advice_workers, tp_advice_cores, tp_advice_few_threads,
 	tp_advice_garbage, tp_advice_host_code_device, tp_advice_few_blocks, tp_advice_exposed_copies,
-	tp_advice_throttled, tp_advice_profiler;
+	tp_advice_throttled, tp_advice_profiler, tp_advice_python_hooks;
 
 static inline double tp_advice_percent(int64_t part, int64_t whole)
 {

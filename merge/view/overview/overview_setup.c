@@ -160,3 +160,42 @@ bool tp_advice_profiler(struct tp_advice_facts *facts, struct tp_advice *advice)
 		 "schedule() that records few steps; Lightning: Trainer(profiler=None)");
 	return true;
 }
+
+/* What is called for each object, line or call of Python makes all of it dearer, which is the time outside
+ * operators. */
+bool tp_advice_python_hooks(struct tp_advice_facts *facts, struct tp_advice *advice)
+{
+	static const struct {
+		const char *key, *what, *todo;
+	} hook[] = {
+		{"python.tracemalloc", "tracemalloc notes each object that Python makes",
+		 "leave out tracemalloc.start(), -X tracemalloc and PYTHONTRACEMALLOC"},
+		{"python.debug_memory", "Python checks each block of its memory (debug hooks)",
+		 "leave out PYTHONMALLOC=debug, PYTHONDEVMODE and -X dev"},
+		{"python.memory_hooks", "a tool has hooks of its own in Python's allocator",
+		 "leave out the memory profiler: what does the program import?"},
+		{"python.trace", "a function of sys.settrace() is called for lines and calls of Python",
+		 "leave out the debugger, coverage or sys.settrace()"},
+		{"python.profile", "a function of sys.setprofile() is called for each call of Python",
+		 "leave out cProfile, profile or sys.setprofile()"},
+		{"python.monitoring", "a tool of sys.monitoring is called for lines or calls of Python",
+		 "leave out cProfile, coverage or the debugger"},
+	};
+	const struct tp_overview_sums *sums = facts->sums;
+	char a[32];
+
+	for (uint32_t i = 0; i < sizeof(hook) / sizeof(hook[0]) && sums->n_steps; i++) {
+		const uint64_t n = tp_totals_add_ranks(facts->run, hook[i].key);
+
+		if (!n || n < count_windows(facts->run))
+			continue;
+		advice->percent = tp_advice_percent(sums->ns[TP_CAT_OTHER], sums->all_ns);
+		snprintf(advice->evidence, sizeof(advice->evidence),
+			 "%s, in all windows (%" PRIu64 "): it makes the code between operators longer, up to %s of "
+			 "a step", hook[i].what, n,
+			 tp_show_percent(a, (double)sums->ns[TP_CAT_OTHER], (double)sums->all_ns));
+		snprintf(advice->todo, sizeof(advice->todo), "%s", hook[i].todo);
+		return true;
+	}
+	return false;
+}

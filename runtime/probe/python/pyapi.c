@@ -227,6 +227,17 @@ void *tp_pyapi_of_module(const char *module, const char *name)
 	return found ? tp_pyapi_get(found, name) : NULL;
 }
 
+bool tp_pyapi_is_builtin(void *function)
+{
+	void *length = tp_py.dict_get(tp_py.builtins(), "len");
+	void *builtin = length ? tp_py.type(length) : NULL, *type = tp_py.type(function);
+	const bool is_it = builtin && type == builtin;
+
+	tp_pyapi_drop(builtin);
+	tp_pyapi_drop(type);
+	return is_it;
+}
+
 const char *tp_pyapi_text(void *object)
 {
 	const char *text = tp_py.as_utf8(object);

@@ -111,6 +111,8 @@ static inline void tp_pyapi_drop(void *object)
 void *tp_pyapi_get(void *object, const char *name);
 /* An attribute of a loaded module; as tp_pyapi_get. Lock held. */
 void *tp_pyapi_of_module(const char *module, const char *name);
+/* It is a function of C: no Python that was put in its place. Lock held. */
+bool tp_pyapi_is_builtin(void *function);
 /* A text object's UTF-8, until the object goes; NULL, and no exception: it is no text. Lock held. */
 const char *tp_pyapi_text(void *object);
 /* The attribute as a number, or `otherwise`. Lock held. */

@@ -61,23 +61,11 @@ static bool take_figures(void *all, int64_t out[FIGURES])
 	return n == FIGURES;
 }
 
-/* The interpreter's own function: no Python that was put in its place. */
-static bool is_builtin(void *function)
-{
-	void *length = tp_py.dict_get(tp_py.builtins(), "len");
-	void *builtin = length ? tp_py.type(length) : NULL, *type = tp_py.type(function);
-	const bool is_it = builtin && type == builtin;
-
-	tp_pyapi_drop(builtin);
-	tp_pyapi_drop(type);
-	return is_it;
-}
-
 /* What gc.get_stats() says. */
 static bool ask(void *module, int64_t out[WORDS])
 {
 	void *function = tp_pyapi_get(module, "get_stats");
-	void *list = function && is_builtin(function) ? tp_py.call(function, NULL) : NULL;
+	void *list = function && tp_pyapi_is_builtin(function) ? tp_py.call(function, NULL) : NULL;
 	void *all = list ? tp_py.iterator(list) : NULL;
 	uint32_t n = 0;
 
