@@ -16,6 +16,7 @@
 
 #include "runtime/base/peek.h"
 #include "runtime/base/text.h"
+#include "runtime/engine/config/config.h"
 #include "runtime/engine/session.h"
 #include "runtime/probe/python/pyapi.h"
 #include "runtime/probe/python/pyframe.h"
@@ -26,8 +27,8 @@ enum {
 	DATA_BYTES = 4 << 20,		/* more than the interpreter's data before and behind _PyRuntime */
 	TOOLS = 6,			/* of sys.monitoring */
 	TOOLS_SINCE = 12,		/* Python 3.12 */
-	LOOKS = 8,			/* windows; from then on those that are a power of two, the others are as
-					 * the one before: the lock may have to be waited for */
+	LOOKS = 8,			/* windows; then those that are a power of two, the others are as */
+					/* the one before: the lock may have to be waited for */
 };
 
 /* PyMemAllocatorEx. */
@@ -63,8 +64,10 @@ static int open_hooks(const struct tp_config *config)
 	};
 	size_t n_bytes;
 
-	/* Of a program without Python, or one that hides its functions, nothing is said. */
-	hooks.is_there = !tp_pyapi_find() && tp_pyapi_load(symbol, sizeof(symbol) / sizeof(symbol[0]));
+	/* What it costs is told by operators. Of a program without Python, or one that hides its functions,
+	 * nothing is said. */
+	hooks.is_there = config->record & TP_RECORD_OPS && !tp_pyapi_find() &&
+			 tp_pyapi_load(symbol, sizeof(symbol) / sizeof(symbol[0]));
 	if (hooks.is_there)
 		hooks.data = (uintptr_t)tp_pyapi_runtime(&n_bytes);
 	return 0;

@@ -4,8 +4,8 @@
  *
  * tracemalloc, the checks of PYTHONMALLOC=debug (or -X dev) and memory profilers stand between Python and its
  * allocator of objects; debuggers, coverage and cProfile are called for each line or call. Looked at where a
- * window begins, on the thread that trains, with Python's lock: some us, no line of Python. Windows are
- * counted in the totals (trainprof-trace(5), "python.").
+ * window that records operators begins, on the thread that trains, with Python's lock: some us, no line of
+ * Python. Windows are counted in the totals (trainprof-trace(5), "python.").
  */
 #ifndef TP_PROBE_PYHOOKS_H
 #define TP_PROBE_PYHOOKS_H
