@@ -82,22 +82,34 @@ Test(samples_garbage, garbage_is_named_where_the_run_outside_windows_collects_it
 	expect(print(&tp_view_hot), "Outside windows, by samples");
 	expect(print(&tp_view_hot), "Python collects garbage in 24 of 200 samples (12.0 %), training.");
 	expect(print(&tp_view_hot), "me/train.py:9 main");
-	samples_init();
-	/* Few, but a quarter of them: windows say it, too. */
-	proc->started = "outside.1=8 0 2 0 1\noutside.1.0=8 t /home/me/train.py:9 main\n";
-	expect(collect_in(2), "garbage             outside windows Python collects garbage in 25.0 % of 8 samples");
-	samples_init();
-	proc->started = "outside.1=9 0 2 0 1\noutside.1.0=9 t /home/me/train.py:9 main\n";
-	expect_not(collect_in(2), "Python collects garbage");
-	samples_init();
-	proc->started = "outside.1=8 0 2 0 1\noutside.1.0=8 t /home/me/train.py:9 main\n";
-	expect_not(collect_in(1), "Python collects garbage");
-	samples_init();
-	proc->started = "outside.1=200 0 9 0 1\noutside.1.0=200 t /home/me/train.py:9 main\n";
-	expect_not(collect_in(1), "Python collects garbage");
-	samples_init();
-	proc->started = "outside.1=2000 0 90 0 1\noutside.1.0=2000 t /home/me/train.py:9 main\n";
-	expect_not(collect_in(1), "Python collects garbage");
+}
+
+Test(samples_garbage, samples_outside_windows_have_to_be_many_or_a_part_that_windows_confirm)
+{
+	static const struct {
+		const char *outside;
+		uint32_t n_steps;	/* of windows that collect, 5 samples of each */
+		const char *told;
+	} row[] = {
+		{"outside.1=8 0 2 0 1\noutside.1.0=8 t /home/me/train.py:9 main\n", 2,
+		 "garbage             outside windows Python collects garbage in 25.0 % of 8 samples"},
+		{"outside.1=9 0 2 0 1\noutside.1.0=9 t /home/me/train.py:9 main\n", 2, NULL},
+		{"outside.1=8 0 2 0 1\noutside.1.0=8 t /home/me/train.py:9 main\n", 1, NULL},
+		{"outside.1=200 0 9 0 1\noutside.1.0=200 t /home/me/train.py:9 main\n", 1, NULL},
+		{"outside.1=2000 0 90 0 1\noutside.1.0=2000 t /home/me/train.py:9 main\n", 1, NULL},
+	};
+
+	for (uint32_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *text;
+
+		samples_init();
+		proc->started = row[i].outside;
+		text = collect_in(row[i].n_steps);
+		if (row[i].told)
+			expect(text, row[i].told);
+		else
+			expect_not(text, "Python collects garbage");
+	}
 }
 
 Test(samples_garbage, hot_says_how_many_samples_collect)

@@ -210,8 +210,10 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 		return false;
 	rank = facts->overview->comm ? tp_comm_ranks(facts->overview->comm, &n) : NULL;
 	waiting_ns = find_waiting(rank, n);
+	if (waiting_ns > comm_ns)
+		waiting_ns = comm_ns;
 	/* What makes a rank late makes the others wait for it. */
-	own_ns = !facts->is_explained ? comm_ns : waiting_ns < comm_ns ? tp_sub(comm_ns, waiting_ns) : 0;
+	own_ns = facts->is_explained ? tp_sub(comm_ns, waiting_ns) : comm_ns;
 	advice->percent = tp_advice_percent(own_ns, facts->sums->all_ns);
 	tp_text_init(&text, advice->evidence, sizeof(advice->evidence));
 	tp_text_fmt(&text, "for %s of step time nothing but communication runs%s",
@@ -224,7 +226,6 @@ bool tp_advice_communication(struct tp_advice_facts *facts, struct tp_advice *ad
 		return true;
 	if (facts->is_explained)
 		return false;
-	waiting_ns = waiting_ns < comm_ns ? waiting_ns : comm_ns;
 	is_waiting = tp_advice_percent(waiting_ns, comm_ns) >= WAITING_PERCENT;
 	if (!facts->gpu.all_ns && (advice->percent < PLAIN_PERCENT || facts->is_crowded ||
 				   are_cores_full(facts->run, is_waiting)))

@@ -98,6 +98,13 @@ static void show_ledger_growth(char *buf, size_t cap, const struct tp_overview_p
 		    "; not recorded; neither data loading nor the optimizer explains it");
 }
 
+/* The first step of a process pays for everything that happens once, a warm-up step for what the profiler
+ * does once. */
+static bool pays_once(const struct tp_step_row *row)
+{
+	return !row->index || row->phase == TP_PHASE_WARMUP;
+}
+
 static void print_slowest(const struct tp_run *run, const struct tp_overview *overview,
 			  struct tp_out *out)
 {
@@ -106,10 +113,8 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	int64_t *value, median;
 	char a[32], b[32], c[32], who[64], growth[TP_SLOW_WHERE + 60] = "", bars[3 * BARS + 1];
 
-	/* The first step of a process pays for everything that happens once, a warm-up step for what the
-	 * profiler does once. */
 	for (uint32_t i = 0; i < run->n_steps; i++)
-		if (run->step[i].index && run->step[i].phase != TP_PHASE_WARMUP &&
+		if (!pays_once(&run->step[i]) &&
 		    (!slowest || run->step[i].dur_ns > slowest->dur_ns))
 			slowest = &run->step[i];
 	if (!slowest)
@@ -152,13 +157,13 @@ static void print_slowest(const struct tp_run *run, const struct tp_overview *ov
 	free(value);
 }
 
-/* Of the recorded steps or of all others, without those that pay for what happens once; their number. */
+/* The durations of the recorded steps or of all others; their number. */
 static uint32_t sort_steps(const struct tp_run *run, bool is_recorded, int64_t *value)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < run->n_steps; i++)
-		if (run->step[i].index && run->step[i].phase != TP_PHASE_WARMUP &&
+		if (!pays_once(&run->step[i]) &&
 		    (run->step[i].phase == TP_PHASE_ACTIVE) == is_recorded)
 			value[n++] = run->step[i].dur_ns;
 	tp_sort_i64(value, n);

@@ -132,6 +132,14 @@ static uint64_t count_windows(const struct tp_run *run)
 	return n;
 }
 
+/* How many windows began with what is counted under this key, if that is all of them; else 0. */
+static uint64_t count_always(const struct tp_run *run, const char *key)
+{
+	const uint64_t n = tp_totals_add_ranks(run, key);
+
+	return n < count_windows(run) ? 0 : n;
+}
+
 static int64_t count_operators(const struct tp_overview *overview)
 {
 	return tp_add(tp_sites_sum(overview->sites, TP_SITE_CALLS),
@@ -142,11 +150,11 @@ static int64_t count_operators(const struct tp_overview *overview)
 bool tp_advice_profiler(struct tp_advice_facts *facts, struct tp_advice *advice)
 {
 	const struct tp_overview_sums *sums = facts->sums;
-	const uint64_t n = tp_totals_add_ranks(facts->run, "torch.profiled");
+	const uint64_t n = count_always(facts->run, "torch.profiled");
 	int64_t operators;
 	char a[32];
 
-	if (!n || n < count_windows(facts->run) || !sums->n_steps)
+	if (!n || !sums->n_steps)
 		return false;
 	operators = count_operators(facts->overview);
 	facts->explained_bytes = tp_add(facts->explained_bytes,
@@ -185,9 +193,9 @@ bool tp_advice_python_hooks(struct tp_advice_facts *facts, struct tp_advice *adv
 	char a[32];
 
 	for (uint32_t i = 0; i < sizeof(hook) / sizeof(hook[0]) && sums->n_steps; i++) {
-		const uint64_t n = tp_totals_add_ranks(facts->run, hook[i].key);
+		const uint64_t n = count_always(facts->run, hook[i].key);
 
-		if (!n || n < count_windows(facts->run))
+		if (!n)
 			continue;
 		advice->percent = tp_advice_percent(sums->ns[TP_CAT_OTHER], sums->all_ns);
 		snprintf(advice->evidence, sizeof(advice->evidence),

@@ -111,9 +111,10 @@ static bool has_tool(void)
 {
 	void *monitoring = tp_py.minor >= TOOLS_SINCE ? hooks.get_sys("monitoring") : NULL;
 	void *function = monitoring ? tp_pyapi_get(monitoring, "get_tool") : NULL;
+	const int n = function && tp_pyapi_is_builtin(function) ? TOOLS : 0;
 	bool is_any = false;
 
-	for (int i = 0; i < TOOLS && !is_any && function && tp_pyapi_is_builtin(function); i++)
+	for (int i = 0; i < n && !is_any; i++)
 		is_any = is_something(hooks.call_with(function, "i", i));
 	tp_pyapi_drop(function);
 	return is_any;
